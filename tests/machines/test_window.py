@@ -417,7 +417,7 @@ def test_what_was_said_before_cannot_be_known_afterwards():
     model = Restarting(venn.Conformal(binary(50)), monitor())
     learned(model, X[:3], y[:3])
     model.machine.learn_one(X[3], y[3])
-    with pytest.raises(RuntimeError, match=r"commit needs what note\(x, y\) returned .* got none"):
+    with pytest.raises(RuntimeError, match=r"commit needs what prepare\(x, y\) returned .* got none"):
         model.commit(X[3], y[3])
     assert model.watching.n == 3
     model.learn_one(X[6], y[6])

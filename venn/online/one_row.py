@@ -21,7 +21,7 @@ REFITTED = Refits, NumberRefits  # their predictions change only with a fit
 WEIGHED = ExpertMixture, DistributionMixture
 
 
-class Answered(NamedTuple):
+class RowAnswer(NamedTuple):
     """What a `RowStep` knows of a question that it has answered."""
 
     step: RowStep
@@ -72,9 +72,9 @@ class RowStep:
         for mixture in self.mixtures:
             each = heard[id(mixture)] = mixture.heard([_said(one, said) for one in mixture.experts])
             said[id(mixture)] = mixture.of_heard(each)
-        question.answered = Answered(self, row, scores, heard)
+        question.answered = RowAnswer(self, row, scores, heard)
 
-    def learn(self, now: Answered, code: Any, heard: dict[int, Any]) -> None:
+    def learn(self, now: RowAnswer, code: Any, heard: dict[int, Any]) -> None:
         """Teach all predictors an example, even if one fails; raise the first error. Mixtures weigh their experts."""
         failure: Exception | None = None
         row, scores, codes = now.row, now.scores, np.array([code])

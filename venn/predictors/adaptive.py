@@ -25,7 +25,7 @@ from venn.saved import component, held_finite, held_float, held_int, held_like, 
 # What predictors with a long-run error rate share: how far levels move, what is proved, how they learn.
 
 LEVELS = (0.01, 0.05, 0.1, 0.2)  # those at which records and monitors count errors
-EVERYONE = np.ones(1)  # of an object: it is in the group of all
+EVERYONE = np.ones(1)  # without groups: every object is in the group of all
 
 
 class Steps(Protocol):
@@ -138,7 +138,7 @@ def _held_books(name: str, books: Any, model: LongRun) -> Floats:
     return held_finite(name, books, model.new_books(max(m, 1)).shape)
 
 
-#: What was said of an object, first of all the prediction that was told; the label, encoded; how many labels came
+#: The answer to a question, whose first part is the prediction; the encoded label; the number of labels that came
 #: between question and answer; what the predictor prepared. A plain tuple, since a step is a few microseconds.
 Prepared = tuple[tuple[Any, ...], Any, int, Any]
 
@@ -160,16 +160,16 @@ class LongRun(HasLabels, AroundPredictor):
     _books: Floats = state(_held_books, own(lambda model: model), start=own(lambda model: model.new_books(1)))
 
     def derive(self) -> None:
-        """Name the parts of the books, which are one table so that a compiled step is cheap."""
+        """Make views of the books. They are one table, so that a compiled step is cheap."""
         self._open(self._books)
 
     @property
     def groups_known(self) -> int | None:
-        """Number of groups of objects, if they are known before the first object: all objects are one."""
+        """Number of groups of objects, if known before the first object; by default one group of all."""
         return 1
 
     def new_books(self, m: int) -> Floats:
-        """Return the books of as many groups as are known, or else of m."""
+        """Return empty books for the known number of groups, or else for m groups."""
         m = self.groups_known or m
         books = np.zeros((len(self.levels) + 1, 4 * m + 1))
         books[:-1, 0] = books[:-1, -1] = self.levels
@@ -182,7 +182,7 @@ class LongRun(HasLabels, AroundPredictor):
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """For each level the number of labels and errors so far, the bound, and the mean size of what was told.
+        """For each level the number of labels and errors so far, the bound, and the mean size of the predictions.
 
         Of sets the size is the number of labels, of intervals the width; infinite widths are left out.
         """
@@ -206,20 +206,20 @@ class LongRun(HasLabels, AroundPredictor):
 
     @abstractmethod
     def _ask(self, x: Any) -> tuple[Any, ...]:
-        """Return what is said of an object, and after it what `_learn` needs besides."""
+        """Return the prediction for an object, followed by what `_learn` needs."""
 
     @abstractmethod
     def _learn(self, said: tuple[Any, ...], truth: Any) -> None:
         """Move the thresholds by a step of size `steps.at(clock)`, and count errors and sizes."""
 
     def prepare(self, x: Any, y: Label) -> Prepared:
-        """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
+        """Return the prediction for `x` before anything learns, with what the predictor prepares; or refuse it."""
         truth = self.space.encode(y)
         inner = self.predictor.prepare(x, y)
         return self._ask(x), truth, 0, inner
 
     def prepare_late(self, prepared: Prepared, told: Any, late: int) -> Prepared:
-        """Return the same with the prediction that was told: its errors are those that count.
+        """Return the same with the earlier prediction in place of the present one: its errors count.
 
         Raises
         ------
@@ -270,7 +270,7 @@ def _checked_prepared(prepared: Any) -> Prepared:
 # ------------------------------------------------------------------------------------------------------------- adaptive
 # Sets of labels with a long-run error rate on any stream: the level moves with the errors.
 
-Asked = tuple[PredictionSet, PredictionSet, Floats, int]  # told of an object, the predictor's, groups, restarts so far
+Asked = tuple[PredictionSet, PredictionSet, Floats, int]  # its own set, the predictor's, groups, restarts so far
 
 WATCHING = own(lambda model: None if model.monitor is None else model.monitor.fresh(seed=model.seed))
 
@@ -331,7 +331,7 @@ class Adaptive(LongRun):
     n : int
         Number of labels that came.
     alarms : tuple of (int, tuple)
-        The values of `n` at which a monitor rang, and its alarms.
+        Pairs of `n` and the alarms that a monitor rang there.
 
     Raises
     ------
@@ -388,7 +388,7 @@ class Adaptive(LongRun):
     _rung: list[tuple[int, tuple[Any, ...]]] = state(part(list, none=False), start=own(lambda _: []))
 
     def derive(self) -> None:
-        """Look at what the predictor predicts."""
+        """Find the kind of the predictor's predictions."""
         if self.groups is not None and len(self.levels) > 1:
             raise ValueError(f"levels must hold a single level where there are groups, got {self.levels!r}")
         if self.groups is not None and not isinstance(self.steps, ConstantSteps):
@@ -400,7 +400,7 @@ class Adaptive(LongRun):
 
     @property
     def groups_known(self) -> int | None:
-        """Number of groups of objects; a function's are not known before the first object."""
+        """Number of groups of objects; groups given by a function are not known before the first object."""
         return 1 if self.groups is None else None if callable(self.groups) else 1 + len(self.groups)
 
     # ------------------------------------------------------------- certificates
@@ -427,7 +427,7 @@ class Adaptive(LongRun):
 
     @property
     def alarms(self) -> tuple[tuple[int, tuple[Any, ...]], ...]:
-        """The values of `n` at which a monitor rang, and its alarms."""
+        """Pairs of `n` and the alarms that a monitor rang there."""
         return tuple(self._rung)
 
     def _bound(self, k: int) -> float:
@@ -455,7 +455,7 @@ class Adaptive(LongRun):
         return self._ask(x)[0]
 
     def _ask(self, x: Any) -> Asked:
-        """Return the answer about `x`; asked again, the same without work."""
+        """Return the answer about `x`; a repeated question costs nothing."""
         key, kept = self._key(x), self._kept
         if kept is not None and key is not None and kept[0] == key:
             return kept[1]
@@ -525,7 +525,7 @@ class Adaptive(LongRun):
             self._hear(now, truth, restarts)
 
     def _hear(self, now: PredictionSet, truth: int, restarts: int) -> None:
-        """Start the clock anew if a monitor rings, here or in the predictor."""
+        """Restart the clock if a monitor rings, here or in the predictor."""
         rung = () if self._watching is None else tuple(self._watching.update(now, self.space.labels[truth]))
         if rung and self.monitor is not None:
             self._rung.append((self.n, rung))
@@ -534,7 +534,7 @@ class Adaptive(LongRun):
             self._start_clock()
 
     def _start_clock(self) -> None:
-        """Let steps be large again; where they have not become smaller, nothing changes."""
+        """Make steps large again. Constant steps do not change."""
         last = self.steps.at(self._clock)
         if last < self.steps.at(1):
             self._spent += 1.0 / last
@@ -624,7 +624,7 @@ class AdaptiveIntervals(LongRun):
     tells = NestedIntervals
 
     def derive(self) -> None:
-        """Look at what the predictor predicts."""
+        """Find the kind of the predictor's predictions."""
         if not (np.diff([0, *map(_rank, self.levels), PARTS]) > 0).all():
             raise ValueError(f"levels must be rising numbers in (0, 1), 1e-6 apart, got {self.levels!r}")
         self.space = space_of(self.predictor)
@@ -696,5 +696,5 @@ def _at(prediction: Any, cut: float) -> tuple[float, float]:
 
 
 def _rank(level: float) -> int:
-    """Return the rank at which nested intervals have the one of this level."""
+    """Return the rank of the nested interval for this level."""
     return math.floor(level * PARTS + HAIR)

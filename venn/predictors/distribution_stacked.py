@@ -113,10 +113,10 @@ class StackedDistribution(FittedAhead):
         return time - int(np.count_nonzero(calibrates))
 
     def derive(self) -> None:
-        """Look at when it trains next; draw nothing yet."""
+        """Find the next training; set up the draws that break ties."""
         super().derive()
         self._smoothing = Smoothing(self.seed)
-        self._asked: tuple[bytes, tuple[Any, float, float]] | None = None  # the last object, as the machine takes it
+        self._asked: tuple[bytes, tuple[Any, float, float]] | None = None  # the last object in the machine's form
 
     # --------------------------------------------------------------- predicting
 
@@ -142,7 +142,7 @@ class StackedDistribution(FittedAhead):
         lower = upper = None
         if self.fit is not None:
             lower, upper = self.fit.ends(dense(row), *ties[1:])
-            near = nearest(self.fit.gaps, ties[0])  # but for rounding a point is such a number
+            near = nearest(self.fit.gaps, ties[0])  # the point is such a number up to rounding
             ties[0] = np.where((ties[1] <= near) & (near <= ties[2]), near, ties[0])
         return PredictiveDistribution(
             ties[0], tau, lows=ties[1], highs=ties[2], lower=lower, upper=upper, strays=self.strays
@@ -153,7 +153,7 @@ class StackedDistribution(FittedAhead):
         return lines.aside if self.fit is None else self._fitted
 
     def _placed(self, row: ObjectRows) -> tuple[Any, float, float]:
-        """Return an object as the machine takes it, what the trees say of it, and its spread beside the mean one."""
+        """Return an object in the machine's form, the trees' forecast, and its spread relative to the mean spread."""
         if self.fit is None:
             return row[0], 0.0, 1.0
         placed = self.fit.place(row)
@@ -162,7 +162,7 @@ class StackedDistribution(FittedAhead):
 
     @staticmethod
     def _astray(fit: NumberFit | None, labels: Any) -> int:
-        """Return how many labels are where a fit knows none."""
+        """Return how many labels lie where the fit has seen none."""
         return 0 if fit is None else int(np.count_nonzero(within(fit.gaps, labels)[0]))
 
     def _shaped(self, labels: Any) -> Any:
@@ -205,7 +205,7 @@ class StackedDistribution(FittedAhead):
             self._take_shape(*self._history.examples)
 
     def _take_shape(self, X: Any, labels: Any, calibrates: Any) -> None:
-        """Take labels in a shape from now on: the first examples, which are not ranked, fix it with the scale."""
+        """Fix the shape of labels, with the scale, by the first examples, which are not ranked."""
         shape, ridge = Shape.fitted(labels, PLAIN), first_ridge(self.scale)
         for row, label in zip(X, shape.of(labels), strict=True):
             ridge.learn_one(row, float(label))
@@ -215,7 +215,7 @@ class StackedDistribution(FittedAhead):
         return NumberFit.of_all, LANDMARKS
 
     def _take(self, fit: Any, X: Any, codes: Any) -> None:
-        """Teach all examples to a new machine, by what was fitted to the first."""
+        """Teach all examples to a new machine that uses the fit to the first ones."""
         labels, (fit, offsets, spreads) = codes, fit
         m, placed = len(offsets), fit.place(X)
         later = fit.around(placed[m:])

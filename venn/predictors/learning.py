@@ -1,4 +1,4 @@
-"""How predictors learn, in three phases: they note what they must, their machines learn, they learn the rest."""
+"""How predictors learn, in three phases: `prepare` before the machine learns, the machine, and `commit` after it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Predictor(TakesTurns, Saved):
 
     @asks
     def expect(self, objects: Sequence[Any]) -> None:
-        """Prepare for objects that have arrived, before their turns come; no answer depends on it.
+        """Prepare for objects that have arrived before their turn; no answer depends on it.
 
         A predictor with a given scorer scores them in one call. Nothing is refused here: what is wrong with an object
         is said in its turn.
@@ -150,7 +150,7 @@ def checked_predictor(name: str, predictor: Any) -> Any:
 
 
 def said_by(predictor: Any) -> type | None:
-    """Return the class of a predictor's predictions; None where nobody knows before it is asked.
+    """Return the class of a predictor's predictions; None if it is not known before the first one.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def said_by(predictor: Any) -> type | None:
     said = get_type_hints(type(predictor).combined if isinstance(predictor, Combined) else type(predictor).predict_one)
     if isinstance(said.get("return"), type) and said["return"] is not Any:
         return said["return"]
-    told = getattr(predictor, "nothing", None)  # of an inductive one, before it is trained
+    told = getattr(predictor, "nothing", None)  # an inductive predictor's prediction before training
     if told is not None:
         return type(told)
     parts = getattr(predictor, "predictors", None) or [getattr(predictor, "predictor", None)]
@@ -169,7 +169,7 @@ def said_by(predictor: Any) -> type | None:
 
 
 class AroundPredictor(Predictor):
-    """Base of predictors around another one: they hold a copy of it, which learns here; its machine is shared."""
+    """Base of predictors that wrap another one: they hold a copy of it, which learns here; its machine is shared."""
 
     #: The copy. Do not teach it.
     predictor: Any
@@ -178,7 +178,7 @@ class AroundPredictor(Predictor):
         return (self.predictor,)
 
     def _hold(self, predictor: Any) -> None:
-        """Hold a copy of a predictor that a constructor was given, with all it has learned."""
+        """Hold a copy of the given predictor, with all it has learned."""
         self.predictor = copied_predictor("predictor", predictor)
 
     @property
@@ -198,15 +198,15 @@ class AroundPredictor(Predictor):
         expect_all([self.predictor], objects)
 
     def _prepared(self, x: Any, y: Label, prepared: Any) -> Any:
-        """Return what was prepared before the machine learned; nobody else teaches a predictor without a machine."""
+        """Return what was prepared before the machine learned. A predictor without a machine is prepared now."""
         if prepared is not None:
             return prepared
         if self.machine is not None:
-            self._refuse_unnoted(x, y)
+            self._refuse_unprepared(x, y)
         return self.prepare(x, y)
 
-    def _refuse_unnoted(self, x: Any, y: Label) -> NoReturn:
-        """Let the predictor learn, and say that what stands around it lacks what `prepare` returns."""
+    def _refuse_unprepared(self, x: Any, y: Label) -> NoReturn:
+        """Let the inner predictor learn, then raise: the wrapper needs what `prepare` returned."""
         self.predictor.commit(x, y)
         raise RuntimeError(
             "commit needs what prepare(x, y) returned before the machine learned, got none: call learn_one, "
@@ -276,16 +276,16 @@ class Combined(Predictor, Generic[Said]):
             self.settle()
 
     def of(self, parts: Sequence[Any]) -> Self:
-        """Return the same combination of other parts."""
+        """Return a combination of the same kind of other parts."""
         raise NotImplementedError
 
     def joined(self, other: Self, parts: Sequence[Any]) -> Self:
-        """Return a combination of parts that have learned what those of two combinations have."""
+        """Return a combination whose parts have learned the examples of two combinations."""
         return self.of(parts)
 
 
 def names_among(predictors: Iterable[Any]) -> tuple[str, ...] | None:
-    """Return the columns of the table that a scorer inside these predictors was fitted to; None if nobody knows any."""
+    """Return the names of columns that a scorer inside these predictors was fitted to; None if there are none."""
     for predictor in elementary(predictors):
         within = getattr(predictor, "predictor", None)
         names = names_among([within]) if isinstance(within, Predictor) else getattr(predictor, "feature_names", None)
@@ -329,7 +329,7 @@ class OnMachine(Predictor):
         return self.machine.classes
 
     def hypotheses(self, x: Any) -> Any:
-        """Return what the machine answers about an object, or about that of a question."""
+        """Return the machine's answer about an object or a question."""
         return self.machine.hypotheses(put(self.machine, x) if type(x) is frozen.Query else x)
 
 
@@ -475,7 +475,7 @@ class AtSetTimes(Predictor):
 
     n: int
     schedule: Schedule
-    settled: Any  #: a function: of how many examples, the first ones, the fit at a time is made; None: not known before
+    settled: Any  #: a function from the time of a fit to the number of its first examples; None: not known before
     _history: History | None
 
     @property
@@ -489,12 +489,12 @@ class AtSetTimes(Predictor):
         return self._next.due
 
     def _look_forward(self) -> None:
-        """Look forward to the next fit; its examples may be known before."""
+        """Schedule the next fit, whose examples may be known early."""
         following = None if self._history is None else self.times.next_training(self.n)
         self._next = Awaited(following, self.settled)
 
     def _keep(self, rows: Any, codes: Any, calibrates: Bools) -> bool:
-        """Keep the latest examples for the next fit; whether that was due, and is made."""
+        """Keep the latest examples for the next fit, and make it if due; return whether it was."""
         if self._history is None:
             return False
         self._history.append(rows, codes, calibrates)
@@ -515,11 +515,11 @@ class AtSetTimes(Predictor):
         raise NotImplementedError
 
     def _expect(self, X: Any, codes: Any) -> None:
-        """Take note of the examples of the next fit, where they are known before its time."""
+        """Begin the next fit in another process if its examples are known early."""
 
 
 def share_histories(predictors: Iterable[Any]) -> None:
-    """Let predictors that keep the same examples keep them once; whoever learns others later goes on by itself."""
+    """Let predictors with the same examples share them; one that learns other examples later gets its own copy."""
     found = [one for predictor in predictors if isinstance(one := getattr(predictor, "_history", None), History)]
     for one in found[1:]:
         one.share(found[0])
@@ -542,7 +542,7 @@ def held_features(name: str, features: Any, n: int, known: int | None = None) ->
 
 
 # -------------------------------------------------------------------------------------------------------------- merging
-# Readers of calibration scores, and merging: what the examples of each part have left makes the state of the whole.
+# Readers of calibration scores, and merging: the states of the parts make the state of the whole.
 
 
 def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> None:
@@ -672,7 +672,7 @@ class Mergeable(MergingReader):
 
 
 def sorted_rows(*parts: Floats) -> Floats:
-    """Return the rows of all arrays by their first column, then the next: the order in which they came is lost."""
+    """Return the rows of all arrays sorted by their columns, so that the order in which they came is lost."""
     rows = np.concatenate(parts)
     return rows[np.lexsort(rows.T[::-1])]
 
@@ -721,7 +721,7 @@ def checked_parts(one: Any, other: Any) -> None:
 
 
 def checked_unordered(predictor: Any) -> None:
-    """Refuse a predictor that depends on the order of examples: parts have no order between them."""
+    """Refuse a predictor that depends on the order of examples, since parts have no order."""
     if not predictor.schedule.alike:
         raise ValueError(
             f"{type(predictor).__name__} must have the schedule NoTraining(), to be merged: {predictor.schedule!r} "
@@ -730,7 +730,7 @@ def checked_unordered(predictor: Any) -> None:
 
 
 def _check_scorer(one: Any, other: Any) -> None:
-    # By content: a scorer that has been to another process is a copy.
+    # Compared by content: a scorer that was sent to another process is a copy.
     try:
         same = same_content(one, other)
     except Exception as error:

@@ -48,7 +48,7 @@ class FittedAnew(AtSetTimes):
     )
 
     def derive(self) -> None:
-        """Look at when it fits next."""
+        """Find the next fit."""
         self.space = space_of(self)
         self._look_forward()
 
@@ -68,7 +68,7 @@ class FittedAnew(AtSetTimes):
         self.keep_many(*(prepared or self.prepare(x, y)))
 
     def keep_many(self, rows: Any, codes: Any) -> None:
-        """Learn examples, none behind the next fit, that have been checked: as rows and codes."""
+        """Learn checked rows and codes; none may lie beyond the next fit."""
         self._features = rows.shape[1]
         self.n += len(rows)
         self._keep(rows, codes, np.zeros(len(rows), np.bool_))
@@ -155,7 +155,7 @@ class Refitted(FittedAnew):
     fitted: Any = state(None, start=None, foreign=True)
 
     def derive(self) -> None:
-        """Fit again where a file has the examples and not what was fitted to them."""
+        """Fit again if a file has the examples without the fitted estimator."""
         super().derive()
         if self.fits and self.fitted is None:
             if self._history is None or self._columns is None:
@@ -247,19 +247,19 @@ OFTEN = 1.2  # ratio of the numbers of examples at two late fits to classes
 
 
 class FittedAhead(FittedAnew):
-    """Base of those whose late fits another process makes: the examples of each are known before its time."""
+    """Base of learners whose late fits another process makes, since the examples of each are known early."""
 
     def derive(self) -> None:
-        """Begin with nothing fitted ahead."""
+        """Begin without a fit in another process."""
         super().derive()
         self._fits = Fits()
 
     def _made(self) -> tuple[Any, ...]:
-        """Return what makes a fit, of objects and labels and what else follows."""
+        """Return the function that makes a fit, from objects, labels and further arguments."""
         raise NotImplementedError
 
     def _take(self, fit: Any, X: Any, codes: Any) -> None:
-        """Go on with a fit, after these examples."""
+        """Use a finished fit from this number of examples on."""
         raise NotImplementedError
 
     def _fit(self, X: Any, codes: Any, calibrated: Any) -> None:
@@ -292,10 +292,10 @@ class LateExperts(FittedAhead):
 class Refits(LateExperts):
     """A forest, boosted trees and a logistic regression, fitted anew again and again: experts for a mixture.
 
-    For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit, and of
-    one that says less of examples that it has not seen than the frequencies of the classes (the log names it). They
-    are fitted to all examples so far; where these are 2000 or more, to the first 95 %. Those are known before,
-    so that another process makes the fit while the stream goes on.
+    For an `ExpertMixture`. A prediction is an array with a row for each of the three. A row is NaN before the first
+    fit, and where a learner predicts unseen examples worse than the frequencies of the classes (the log names it). They
+    are fitted to all examples so far; where these are 2000 or more, to the first 95 %. Those are known before, so that
+    another process makes the fit while the stream goes on.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ class Refits(LateExperts):
         return self.said_of(clean_row(x, self._features))
 
     def said_of(self, row: Any) -> Floats:
-        """Return the same for an object that has been checked."""
+        """Return the same for a checked object."""
         return self._said(row)[:, 0]
 
     @asks
@@ -384,7 +384,7 @@ class Refits(LateExperts):
 
 
 OF_NUMBERS = 3
-LEVELS = (np.arange(100) + 0.5) / 100  # of the quantiles that experts of numbers say
+LEVELS = (np.arange(100) + 0.5) / 100  # levels of the quantiles that experts of numbers predict
 NORMAL = ndtri(LEVELS)
 
 
@@ -443,7 +443,7 @@ class NumberRefits(LateExperts):
         return self.said_of(clean_row(x, self._features))
 
     def said_of(self, row: Any) -> Floats:
-        """Return the same for an object that has been checked."""
+        """Return the same for a checked object."""
         return self._said(row)[0]
 
     @asks
@@ -491,7 +491,7 @@ def _says_probabilities(predictor: Any) -> bool:
 
 @component
 class ScorerForecast(HasLabels, Predictor):
-    """What the scorer of a predictor says by itself, not calibrated: an expert for a mixture.
+    """The uncalibrated probabilities of a predictor's scorer, as an expert for a mixture.
 
     It learns nothing: the predictor does, which must stand in the same `Panel` or mixture.
 
@@ -521,11 +521,11 @@ class ScorerForecast(HasLabels, Predictor):
     predictor: Any = param(_with_probabilities)
 
     def derive(self) -> None:
-        """Say what labels may be."""
+        """Set the labels."""
         self.space = self.predictor.space
 
     def around(self, predictor: Any) -> ScorerForecast:
-        """Return the same of another predictor, as when two are merged."""
+        """Return the same expert for another predictor, as in a merge."""
         return ScorerForecast(predictor)
 
     @property
@@ -535,7 +535,7 @@ class ScorerForecast(HasLabels, Predictor):
 
     @property
     def read(self) -> Any:
-        """The predictor whose scorer is read now."""
+        """The predictor that has the scorer now."""
         if isinstance(self.predictor, Inductive):
             return self.predictor
         return elementary([self.predictor], asked=True)[0]

@@ -161,7 +161,7 @@ class Restarting(HasLabels, AroundPredictor):
         """
         self.n += 1
         if prepared is None:
-            self._refuse_unnoted(x, y)
+            self._refuse_unprepared(x, y)
         prediction, of_predictor = prepared
         rung: Sequence[Any] = ()
         try:
