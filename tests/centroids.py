@@ -12,7 +12,7 @@ from venn.machines.base import BaseHypotheses, PlacedTable
 from venn.machines.machine import Bag, ScoreTable, Tables, clean_object, code_of, doubled, grown
 from venn.machines.store import ObjectStore, Storing
 from venn.prediction import Floats, Integers, Label
-from venn.saved import checked_keys, component, held_codes, held_finite, param
+from venn.saved import checked_keys, component, param, restored_codes, restored_finite
 
 #: Sets the scores (c, m + 1) of all columns, leave-one-out ones or not: where the new object is not of a class, where
 #: it is.
@@ -236,8 +236,8 @@ class NearestCentroid(Storing):
             return
         checked_keys("arrays", state["arrays"], ("sums", "errors", "sizes"))
         for name, own in (("sums", self._sums), ("errors", self._errors)):
-            own[...] = held_finite(name, state["arrays"][name], own.shape)
-        self._sizes[...] = held_codes("sizes", state["arrays"]["sizes"], self._sizes.shape, 0, self.n + 1)
+            own[...] = restored_finite(name, state["arrays"][name], own.shape)
+        self._sizes[...] = restored_codes("sizes", state["arrays"]["sizes"], self._sizes.shape, 0, self.n + 1)
 
 
 class ObjectHypotheses(BaseHypotheses):

@@ -25,7 +25,7 @@ from venn.monitors.naming import Ties
 from venn.online import checkpoint
 from venn.online.watch import Watch
 from venn.prediction import Forecast, PredictionSet
-from venn.saved import component, held_int, state
+from venn.saved import component, restored_int, state
 from venn.show.metrics import exposition
 from venn.show.notify import Herald
 from venn.show.page import words
@@ -377,8 +377,8 @@ class Gaps(Watching):
     """Rings at the third object in a row that is empty."""
 
     about = "gaps"
-    steps: int = state(held_int, start=0)
-    empty: int = state(held_int, start=0)
+    steps: int = state(restored_int, start=0)
+    empty: int = state(restored_int, start=0)
 
     @property
     def n(self):
@@ -582,7 +582,7 @@ class Unlikely(Watching):
     """Rings at a label that was hardly probable."""
 
     sees = "predictions"
-    steps: int = state(held_int, start=0)
+    steps: int = state(restored_int, start=0)
 
     @property
     def n(self):

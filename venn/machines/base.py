@@ -10,7 +10,7 @@ import numpy as np
 from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, check_code, doubled, grown, only_table
 from venn.parameters import has_methods
 from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, base, checked_keys, held_codes, held_finite, held_rows, state
+from venn.saved import Saved, base, checked_keys, restored_codes, restored_finite, restored_rows, state
 from venn.turns import TakesTurns, asks, changes
 
 
@@ -69,10 +69,10 @@ class ExampleTable:
         checked_keys("examples", state, self.state)
         n = self._held(state)
         if self.below is None:
-            held_finite("codes", state["codes"], (n,))
+            restored_finite("codes", state["codes"], (n,))
         else:
-            held_codes("codes", state["codes"], (n,), 0, self.below)
-        if not (held_finite("weights", state["weights"], (n,)) > 0).all():
+            restored_codes("codes", state["codes"], (n,), 0, self.below)
+        if not (restored_finite("weights", state["weights"], (n,)) > 0).all():
             raise ValueError("weights must be > 0")
         self.make_room(n)
         self.codes[:n], self.weights[:n] = state["codes"], state["weights"]
@@ -156,13 +156,13 @@ class PlacedTable(ExampleTable):
         return super().state | {"places": self.places[: self.n]}
 
     def _held(self, state: dict[str, Any]) -> int:
-        return held_rows("codes", state["codes"])
+        return restored_rows("codes", state["codes"])
 
     def restore(self, state: Any) -> None:
         """Take over a `state` of the objects in the store, or raise a ValueError if it is none."""
         super().restore(state)
         n, m = self.n, self.store.n
-        places = self.places[:n] = held_codes("places", state["places"], (n,), 0, m)
+        places = self.places[:n] = restored_codes("places", state["places"], (n,), 0, m)
         if not np.bincount(places, minlength=m).all():
             raise ValueError(f"places must be all of {m}, got {np.unique(places).size} of them")
         self._keys = [self._content(place) for place in range(m)]
@@ -373,7 +373,7 @@ class BaseMachine(TakesTurns, ABC):
         return (super().__getstate__() or {}) | {"_asked": None}
 
 
-def held_tuning(name: str, tuning: Any) -> Any:
+def restored_tuning(name: str, tuning: Any) -> Any:
     """Return what chose the parameters of a machine, None if nothing did, or say what it must be."""
     if tuning is not None and not has_methods(tuning, "met"):
         raise ValueError(f"{name} must be what tune found, got {tuning!r}")
@@ -384,7 +384,7 @@ def held_tuning(name: str, tuning: Any) -> Any:
 class KeptMachine(BaseMachine, Saved):
     """Base of machines that can be saved."""
 
-    tuning: Any = state(held_tuning, start=None)
+    tuning: Any = state(restored_tuning, start=None)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`; no earlier answer holds then."""

@@ -236,7 +236,7 @@ def _fitted(name: str, given: Any, beside: tuple[Any, Any]) -> Any:
     return estimator if isinstance(given, KeptEstimator) else copied(estimator)
 
 
-def _held_classes(name: str, classes: Any, estimator: Any) -> tuple[Label, ...]:
+def _restored_classes(name: str, classes: Any, estimator: Any) -> tuple[Label, ...]:
     """Return the classes, by default those of the estimator, all of which must be among them."""
     found = labels_of(estimator, classes)
     codes = class_codes(found if classes is None else classes)
@@ -330,7 +330,7 @@ class FrozenScorer(Saved):
     __eq__, __hash__ = object.__eq__, object.__hash__  # whatever an estimator says of its own
 
     estimator: Any = param(_fitted, own(lambda s: (s.classes, s.method)), foreign=True)
-    classes: Any = param(_held_classes, own(attrgetter("estimator")), default=None)
+    classes: Any = param(_restored_classes, own(attrgetter("estimator")), default=None)
     row_by_row: bool | None = param(optional, flag, default=None, kw_only=True, kept_as="_told")
     method: str | None = param(default=None, kw_only=True)
 

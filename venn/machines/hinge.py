@@ -35,7 +35,7 @@ from venn.machines.store import Content, ObjectStore, StoreWeighing, all_one
 from venn.machines.threads import one_thread, side_by_side
 from venn.parameters import integer
 from venn.prediction import Floats, Integers, Label
-from venn.saved import component, held_float, own, param, state
+from venn.saved import component, own, param, restored_float, state
 from venn.turns import asks, changes
 
 MANY, SHARE = 150, 0.25  # most objects that may change on a path: number and share of all, see `changes_of_a_path`
@@ -143,7 +143,7 @@ class OneVsAllSVM(StoreWeighing):
     _spans: Spans = state(start=own(methodcaller("_new_spans")), within=True)
     _buffers: HingeBuffers = state(start=own(methodcaller("_new_buffers")), within=True)
     # Largest squared distance from the first object, and K(x, x) where the kernel does not know its proximities.
-    _scale: float = state(held_float, 0.0, start=0.0)
+    _scale: float = state(restored_float, 0.0, start=0.0)
 
     def _new_store(self) -> ObjectStore:
         return ObjectStore(proximities(self.kernel), self.scale is not None)

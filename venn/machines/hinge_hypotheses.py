@@ -15,7 +15,7 @@ from venn.machines.base import BaseHypotheses, PlacedTable
 from venn.machines.machine import ScoreTable, Tables, check_code, doubled, grown
 from venn.machines.store import ObjectStore
 from venn.prediction import Floats, Integers
-from venn.saved import checked_keys, held_array, held_bool, held_codes, held_finite, held_rows
+from venn.saved import checked_keys, restored_array, restored_bool, restored_codes, restored_finite, restored_rows
 
 # Extra columns of a matrix beyond its room, a power of two: else all rows would start at one place of the cache.
 OFFSET = 8
@@ -160,23 +160,23 @@ class HingeBuffers:
         k, m = len(self.solved.bias), self.examples.count
         if m == 0:
             return
-        held = held_finite("kernel", state["kernel"], (m * (m + 1) // 2,))
-        size: Integers = held_codes("size", state["size"], (k,), 0, m + 1)
+        held = restored_finite("kernel", state["kernel"], (m * (m + 1) // 2,))
+        size: Integers = restored_codes("size", state["size"], (k,), 0, m + 1)
         widest = int(size.max())
         self.make_room(m)
         self.make_margin_room(widest)
         solved, kernel = self.solved, self.objects.kernel
         solved.size[:] = size
-        solved.members[:, :widest] = held_codes("members", state["members"], (k, widest), 0, m)
-        solved.inverse[:, : widest + 1, : widest + 1] = held_finite(
+        solved.members[:, :widest] = restored_codes("members", state["members"], (k, widest), 0, m)
+        solved.inverse[:, : widest + 1, : widest + 1] = restored_finite(
             "inverse", state["inverse"], (k, widest + 1, widest + 1)
         )
-        solved.state[:, :m] = held_codes("state", state["state"], (k, m), -2, 3, np.int8)
+        solved.state[:, :m] = restored_codes("state", state["state"], (k, m), -2, 3, np.int8)
         numbers: dict[str, Floats] = {
             "beta": solved.beta[:, :m], "score": solved.score[:, :m], "bias": solved.bias, "drift": solved.drift
         }  # fmt: skip
         for name, own in numbers.items():
-            own[:] = held_finite(name, state[name], own.shape)
+            own[:] = restored_finite(name, state[name], own.shape)
         lower = np.tril_indices(m)
         kernel[lower] = kernel.T[lower] = held
 
@@ -302,10 +302,10 @@ class Spans:
     def restore(self, state: Any) -> None:
         """Take over a `state`, or raise a ValueError."""
         checked_keys("spans", state, ("kept", "known"))
-        self.kept, known = held_bool("kept", state["kept"]), state["known"]
+        self.kept, known = restored_bool("kept", state["kept"]), state["known"]
         self.known = np.zeros((len(self.signs), 0))
         if known is not None:
-            self.known = held_array("known", known, (len(self.signs), self.examples.count)).copy()
+            self.known = restored_array("known", known, (len(self.signs), self.examples.count)).copy()
 
 
 class Distinct(NamedTuple):
@@ -416,9 +416,9 @@ class Listing:
     def restore(self, state: Any) -> None:
         """Take over a `state`, or raise a ValueError; then the examples are to be counted."""
         checked_keys("listing", state, ("examples", "weights"))
-        further = held_rows("examples", state["examples"])
-        pairs = held_array("examples", state["examples"], (further, 2), np.int64).tolist()
-        weights = held_array("weights", state["weights"], (further,)).tolist()
+        further = restored_rows("examples", state["examples"])
+        pairs = restored_array("examples", state["examples"], (further, 2), np.int64).tolist()
+        weights = restored_array("weights", state["weights"], (further,)).tolist()
         self.extras = {(p, code, weight): 0 for (p, code), weight in zip(pairs, weights, strict=True)}
 
     def count(self, examples: Iterable[tuple[int, int, float]]) -> None:

@@ -18,7 +18,7 @@ from venn.machines.ridge import Bordered, LinearPart, RidgeSystem
 from venn.machines.store import Content, Remembering
 from venn.parameters import positive
 from venn.prediction import Floats
-from venn.saved import component, held_float, held_int, own, param, state
+from venn.saved import component, own, param, restored_float, restored_int, state
 from venn.turns import asks, changes
 
 LEAST = -1000  # exponent of the unit while all labels are equal
@@ -26,8 +26,8 @@ STEP = 2.0**-36  # labels closer than this, in units of the largest difference o
 SPARE = 20  # binary digits that a forgotten label may have cost before the rest is computed with another unit
 
 
-def _held_label(name: str, value: Any) -> float:
-    return Real().encode(held_float(name, value))
+def _restored_label(name: str, value: Any) -> float:
+    return Real().encode(restored_float(name, value))
 
 
 @component
@@ -95,8 +95,8 @@ class KernelRidge(Remembering):
     kernel: Kernel = param(checked_kernel)
     C: float = param(positive)
     _system: RidgeSystem = state(start=own(methodcaller("_new_system")), within=True)
-    _origin: float = state(_held_label, start=0.0)
-    _exponent: int = state(held_int, LEAST, -LEAST, start=LEAST)
+    _origin: float = state(_restored_label, start=0.0)
+    _exponent: int = state(restored_int, LEAST, -LEAST, start=LEAST)
 
     def _new_system(self) -> RidgeSystem:
         return RidgeSystem(self._store, 1)

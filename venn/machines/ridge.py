@@ -16,7 +16,7 @@ from venn.machines.machine import NotConverged, doubled, grown
 from venn.machines.store import Content, KernelRows, ObjectStore, check_row, same
 from venn.machines.threads import one_thread
 from venn.prediction import Floats
-from venn.saved import checked_keys, held_finite, held_float, held_int
+from venn.saved import checked_keys, restored_finite, restored_float, restored_int
 
 
 class RidgeSolution:
@@ -89,11 +89,11 @@ class RidgeSolution:
         factor, reference = self.factor[: self.given * (self.given + 1) // 2], state["reference"]
         arrays = {"sums": self.sums[:n], "diagonal": self.diagonal[:n], "solutions": self.solutions[:, :n]}
         for name, own in (arrays | {"factor": factor, "bases": self.bases}).items():
-            own[:] = held_finite(name, state[name], own.shape)
-        self.total = held_float("total", state["total"])
-        self.certified = held_int("certified", state["certified"])
+            own[:] = restored_finite(name, state[name], own.shape)
+        self.total = restored_float("total", state["total"])
+        self.certified = restored_int("certified", state["certified"])
         if reference is not None:
-            self.reference = held_finite("reference", reference, (features or 0,)).copy()
+            self.reference = restored_finite("reference", reference, (features or 0,)).copy()
 
     def kept(self, n: int) -> KeptRows:
         """Return copies of everything about n examples except the factor."""
@@ -127,9 +127,9 @@ def changed_by_last(before: Any, n: int, c: int) -> KeptRows | None:
         raise ValueError(f"before must be what the last example learned has changed, got {before!r}")
     shapes: tuple[tuple[int, ...], ...] = ((n,), (n,), (c, n), (c,))
     sums, diagonal, solutions, bases = (
-        held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
+        restored_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
     )
-    return KeptRows(sums, diagonal, solutions, bases, held_float("before", before[4]))
+    return KeptRows(sums, diagonal, solutions, bases, restored_float("before", before[4]))
 
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
@@ -643,9 +643,9 @@ class RidgeSystem:
         s = self.solution
         s.restore(state, n, self.store.features)
         self.before = changed_by_last(state["before"], n - 1, t)
-        self.targets[:, :n] = held_finite("targets", state["targets"], (t, n))
-        self.ridge[:n] = held_finite("ridge", state["ridge"], (n,))
-        self.n, self.probe = n, held_int("probe", state["probe"])
+        self.targets[:, :n] = restored_finite("targets", state["targets"], (t, n))
+        self.ridge[:n] = restored_finite("ridge", state["ridge"], (n,))
+        self.n, self.probe = n, restored_int("probe", state["probe"])
         if not self._regrow(s.factor, s):
             raise ValueError("factor must go on with these objects, and does not")
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_float, held_positive, param
+from venn.saved import Saved, component, param, restored_float, restored_positive
 
 STRETCHED, PLAIN = 1.0, 10.0  # units from the centre on which labels are taken as they are
 OFTEN, SHARE = 5, 0.1  # times, and share, of a number among the labels for there to be none beside it, and beyond it
@@ -38,9 +38,9 @@ class Shape(Saved):
     (array([-1.   ,  0.5  , 14.122]), [6.0])
     """
 
-    center: float = param(held_float)
-    unit: float = param(held_positive)
-    reach: float = param(held_positive)
+    center: float = param(restored_float)
+    unit: float = param(restored_positive)
+    reach: float = param(restored_positive)
 
     @classmethod
     def fitted(cls, labels: Floats, reach: float) -> Self:

@@ -19,7 +19,7 @@ from venn.machines.scale import OnScale
 from venn.machines.sparse import SparseRows, is_sparse
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
-from venn.saved import base, checked_keys, held_finite, own, param, state
+from venn.saved import base, checked_keys, own, param, restored_finite, state
 from venn.turns import asks
 
 # ---------------------------------------------------------------------------------------------------------------- store
@@ -426,7 +426,7 @@ class ObjectStore:
         if not isinstance(objects, SparseRows):
             if np.ndim(objects) != 2:
                 raise ValueError(f"objects must be columns of numbers, got {objects!r}")
-            held_finite("objects", objects, objects.shape)
+            restored_finite("objects", objects, objects.shape)
         self.clear()
         if objects.shape[0 if isinstance(objects, SparseRows) else 1]:
             self.hold(objects)

@@ -10,7 +10,7 @@ from venn.machines.machine import Hypotheses, Machine, NotConverged, checked_mac
 from venn.machines.scale import scale_of
 from venn.parameters import integer, with_methods
 from venn.prediction import Floats, Label
-from venn.saved import Saved, component, held_int, param, state
+from venn.saved import Saved, component, param, restored_int, state
 from venn.turns import TakesTurns, asks, changes
 
 
@@ -151,7 +151,7 @@ class SlidingWindow(Around):
 
     machine: Any = param(_checked_forgetting)
     size: int = param(integer, 1)
-    forgotten: int = state(held_int, start=0)
+    forgotten: int = state(restored_int, start=0)
 
     def derive(self) -> None:
         """Refuse a machine that has learned too much."""

@@ -12,7 +12,7 @@ import numpy as np
 from venn.machines.sparse import SparseRows
 from venn.machines.tables import TableRows
 from venn.prediction import Floats
-from venn.saved import held_finite
+from venn.saved import restored_finite
 
 MOST, CELLS, LEAST = 64, 1 << 15, 4  # objects that are kept: so many, in so many cells together, and at least so many
 # A model on another machine, or in single precision, differs by last bits; a retrained one by more than that.
@@ -92,7 +92,7 @@ class Witnesses:
             raise AnotherModel(f"{MUST}, got one that does not take the objects which they took: {error}") from error
         for rows, answers in kept:
             width = answers.shape[1] if isinstance(answers, np.ndarray) and answers.ndim == 2 else 0
-            held_finite("told", answers, (len(rows), width))
+            restored_finite("told", answers, (len(rows), width))
         if len({answers.shape[1] for _, answers in kept}) > 1:
             raise ValueError("told must be answers of one length")
         if kept:

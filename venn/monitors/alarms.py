@@ -16,7 +16,19 @@ from venn.monitors.martingales import Martingale, pattern
 from venn.monitors.sums import numbers
 from venn.parameters import above_one, flag, fraction, integer
 from venn.prediction import Floats
-from venn.saved import Saved, array, component, held_float, held_int, held_like, own, param, part, saved, state
+from venn.saved import (
+    Saved,
+    array,
+    component,
+    own,
+    param,
+    part,
+    restored_float,
+    restored_int,
+    restored_like,
+    saved,
+    state,
+)
 
 # --------------------------------------------------------------------------------------------------------------- alarms
 
@@ -86,9 +98,9 @@ def shares(*values: float) -> list[str]:
     return [f"{value:.{digits}f}".removeprefix("0") for value in values]
 
 
-def _held_log(name: str, value: Any) -> float:
+def _restored_log(name: str, value: Any) -> float:
     """Check the logarithm of a statistic in a state; minus infinity is allowed."""
-    return -math.inf if value == -math.inf else held_float(name, value)
+    return -math.inf if value == -math.inf else restored_float(name, value)
 
 
 @component
@@ -118,11 +130,11 @@ class Detector(Saved, ABC):
 
     martingale: Martingale = param(pattern)
 
-    n: int = state(held_int, start=0)
-    count: int = state(held_int, start=0)
-    log: float = state(_held_log, start=own(lambda one: one.beginning))
+    n: int = state(restored_int, start=0)
+    count: int = state(restored_int, start=0)
+    log: float = state(_restored_log, start=own(lambda one: one.beginning))
     last: Alarm | None = state(part(Alarm), start=None)
-    bets: Martingale = state(held_like, start=own(lambda one: one.martingale.fresh()))
+    bets: Martingale = state(restored_like, start=own(lambda one: one.martingale.fresh()))
 
     @abstractmethod
     def derive(self) -> None:

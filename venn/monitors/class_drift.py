@@ -24,7 +24,7 @@ from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import Parameters, above_one, fraction, integer
 from venn.prediction import Floats, Integers, Label
-from venn.saved import array, code, component, each, held_twin, own, param, state, twin
+from venn.saved import array, code, component, each, own, param, restored_twin, state, twin
 from venn.turns import TakesTurns, changes
 
 PARTS = LABELS, WITHIN = "labels", "objects within classes"
@@ -186,10 +186,10 @@ class ClassDrift(TakesTurns, Watching):
     _rankings: tuple[Ranking, ...] = state(
         each(twin(own(attrgetter("ranking"))), "classes", of=tuple), start=own(_rankings)
     )
-    _of_labels: Exchangeability = state(held_twin, start=LABELS_OWN)
-    _within: Exchangeability = state(held_twin, start=WITHIN_OWN)
-    _naming: Naming = state(held_twin, start=own(lambda drift: Naming(len(drift.classes), drift.share)))
-    _ruler: ObjectRuler = state(held_twin, start=own(lambda drift: ObjectRuler(drift.first)))
+    _of_labels: Exchangeability = state(restored_twin, start=LABELS_OWN)
+    _within: Exchangeability = state(restored_twin, start=WITHIN_OWN)
+    _naming: Naming = state(restored_twin, start=own(lambda drift: Naming(len(drift.classes), drift.share)))
+    _ruler: ObjectRuler = state(restored_twin, start=own(lambda drift: ObjectRuler(drift.first)))
     _latest: deque[int] = state(each(code("classes"), of=deque), start=own(lambda _: deque(maxlen=MEMORY)))  # codes
     #: Shares of the classes before the change of the labels.
     _before: Floats = state(array("classes"), start=own(lambda drift: np.zeros(len(drift.classes))))

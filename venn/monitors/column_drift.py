@@ -26,7 +26,7 @@ from venn.monitors.alarms import (
 from venn.monitors.naming import MOST, Naming, rarity
 from venn.parameters import array_of, flag, fraction, integer, optional, several_names
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, array, component, each, held_int, own, param, part, saved, state
+from venn.saved import Saved, array, component, each, own, param, part, restored_int, saved, state
 from venn.smoothing import Smoothing
 
 DETECTOR = "Columns"
@@ -85,7 +85,7 @@ def given_names(name: str, value: Any) -> bool | tuple[str, ...]:
     return flag(name, value) if isinstance(value, bool | np.bool_) else several_names(name, value)
 
 
-def _held_rows_of(name: str, value: Any, drift: ColumnDrift) -> Floats:
+def _restored_rows_of(name: str, value: Any, drift: ColumnDrift) -> Floats:
     """Check the objects in a state: NaN for gaps, and numbers of known texts in columns of text."""
     known = [np.inf if texts is None else len(texts) for texts in drift.texts or ()]
     found: Floats = array(None, len(known), finite=None)(name, value, drift)
@@ -163,11 +163,11 @@ class ColumnDrift(Saved):
     seed: int = param(integer, 0, default=0, kw_only=True)
     size: int = param(integer, 2, default=5000, kw_only=True)
 
-    n: int = state(held_int, start=0)
+    n: int = state(restored_int, start=0)
     texts: list[list[str] | None] | None = state(part(list), start=None)
     _keys: tuple[str, ...] | None = state(optional, several_names, start=None)  # of objects that are mappings
-    _rows: Floats = state(_held_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
-    _earlier: Floats = state(_held_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
+    _rows: Floats = state(_restored_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
+    _earlier: Floats = state(_restored_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
     _naming: Naming | None = state(part(Naming, streams="texts"), start=None)
     found: list[NamedColumn] = state(each(part(NamedColumn, none=False)), start=own(lambda _: []))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.strangers import watch_objects
-from venn.machines.scale import ColumnScale, fixed_by, held_scale
+from venn.machines.scale import ColumnScale, fixed_by, restored_scale
 from venn.machines.tables import one_row
 from venn.monitors.alarms import MEMORY, Alarm, ShiryaevRoberts, Trace, Ville, logs_of, odds, pair_of
 from venn.monitors.column_drift import DETECTOR, NOBODY, ColumnDrift, NamedColumn, bare, given_names, has_distances
@@ -20,7 +20,18 @@ from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_OBJECTS, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
-from venn.saved import Saved, array, component, held_float, held_int, held_like, held_twin, own, param, state
+from venn.saved import (
+    Saved,
+    array,
+    component,
+    own,
+    param,
+    restored_float,
+    restored_int,
+    restored_like,
+    restored_twin,
+    state,
+)
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns, changes
 
@@ -69,7 +80,7 @@ class ObjectRuler(Saved):
 
     def derive(self) -> None:
         """Read the scale."""
-        self._scale: ColumnScale | None = None if self._fixed is None else held_scale(self._fixed)
+        self._scale: ColumnScale | None = None if self._fixed is None else restored_scale(self._fixed)
 
     @property
     def taken(self) -> int:
@@ -192,18 +203,18 @@ class Drift(TakesTurns, Watching):
     first: int = param(none_or_two, default=0, kw_only=True)
     columns: bool | Sequence[str] = param(_columns, own(lambda drift: drift), default=False, kw_only=True)
 
-    _ranks: Ranking = state(held_like, start=own(lambda drift: drift.ranking.fresh()))
+    _ranks: Ranking = state(restored_like, start=own(lambda drift: drift.ranking.fresh()))
     _ville: Ville = state(
-        held_like, start=own(lambda drift: Ville(drift.ranking.martingale, drift.share - drift.ranking.risk))
+        restored_like, start=own(lambda drift: Ville(drift.ranking.martingale, drift.share - drift.ranking.risk))
     )
     _repeated: ShiryaevRoberts = state(
-        held_like, start=own(lambda drift: ShiryaevRoberts(drift.ranking.martingale, drift.run_length))
+        restored_like, start=own(lambda drift: ShiryaevRoberts(drift.ranking.martingale, drift.run_length))
     )
-    p_value: float | None = state(optional, held_float, start=None)
-    _trace: Trace = state(held_like, start=own(lambda drift: Trace(False, MEMORY)))
-    _seen: int = state(held_int, start=0)
-    _ruler: ObjectRuler = state(held_twin, start=own(lambda drift: ObjectRuler(drift.first)))
-    _column_drift: ColumnDrift | None = state(held_twin, start=own(_column_drift))
+    p_value: float | None = state(optional, restored_float, start=None)
+    _trace: Trace = state(restored_like, start=own(lambda drift: Trace(False, MEMORY)))
+    _seen: int = state(restored_int, start=0)
+    _ruler: ObjectRuler = state(restored_twin, start=own(lambda drift: ObjectRuler(drift.first)))
+    _column_drift: ColumnDrift | None = state(restored_twin, start=own(_column_drift))
 
     def derive(self) -> None:
         """Set up the draws that break ties."""

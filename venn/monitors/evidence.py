@@ -19,7 +19,7 @@ from venn.monitors.sources import Source
 from venn.monitors.sums import number
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_bool, held_float, held_like, own, param, state
+from venn.saved import Saved, component, own, param, restored_bool, restored_float, restored_like, state
 
 WAITING = 1024  # steps that wait until a trace is asked for
 AT_ONCE = WAITING - 1  # steps that a loop makes in one call, at most
@@ -165,12 +165,14 @@ class Exchangeability(Evidence):
     run_length: float = param(above_one)
     memory: int = param(integer, 1, default=MEMORY)
 
-    p_value: float | None = state(optional, held_float, start=None)  # the last one
-    ville: Ville = state(held_like, start=own(_ville))
-    repeated: ShiryaevRoberts = state(held_like, start=own(lambda one: ShiryaevRoberts(one.martingale, one.run_length)))
-    band: DeviationBand | None = state(held_like, start=own(_band))
-    _left: bool = state(held_bool, start=False)  # the band, ever
-    trace: Trace = state(held_like, start=own(lambda one: Trace(one.source.of_event, one.memory)))
+    p_value: float | None = state(optional, restored_float, start=None)  # the last one
+    ville: Ville = state(restored_like, start=own(_ville))
+    repeated: ShiryaevRoberts = state(
+        restored_like, start=own(lambda one: ShiryaevRoberts(one.martingale, one.run_length))
+    )
+    band: DeviationBand | None = state(restored_like, start=own(_band))
+    _left: bool = state(restored_bool, start=False)  # the band, ever
+    trace: Trace = state(restored_like, start=own(lambda one: Trace(one.source.of_event, one.memory)))
 
     def derive(self) -> None:
         """Find the words."""
@@ -304,9 +306,9 @@ class PointForecasts(Evidence):
     level: float = param(fraction)
     memory: int = param(integer, 1, default=MEMORY)
 
-    process: ForwardEProcess = state(held_like, start=own(lambda _: ForwardEProcess()))
-    _rung: bool = state(held_bool, start=False)
-    trace: Trace = state(held_like, start=own(lambda one: Trace(True, one.memory)))
+    process: ForwardEProcess = state(restored_like, start=own(lambda _: ForwardEProcess()))
+    _rung: bool = state(restored_bool, start=False)
+    trace: Trace = state(restored_like, start=own(lambda one: Trace(True, one.memory)))
 
     def derive(self) -> None:
         """Find the words, and the logarithm of the threshold."""

@@ -36,7 +36,7 @@ from venn.parameters import (
     with_methods,
 )
 from venn.prediction import LEVELS, Floats, Label, Prediction
-from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, state
+from venn.saved import component, own, param, restored_int, restored_like, restored_text, restored_twin, state
 from venn.turns import TakesTurns, changes
 
 TOP = 0.9  # largest share of the capital that one step may lose
@@ -448,15 +448,15 @@ class FloorWatch(TakesTurns, Watching):
 
     floor: Floor = param(floor_of)
     memory: int = param(integer, 1, default=MEMORY)
-    predictor: str = param(held_text, default="", kw_only=True)
+    predictor: str = param(restored_text, default="", kw_only=True)
 
-    bets: FloorBets = state(held_twin, start=own(_bets))
+    bets: FloorBets = state(restored_twin, start=own(_bets))
     bound: StitchedBound = state(
-        held_like, start=own(lambda watch: StitchedBound(2 * min(watch.floor.level, 0.49), empirical=True))
+        restored_like, start=own(lambda watch: StitchedBound(2 * min(watch.floor.level, 0.49), empirical=True))
     )
-    trace: Trace = state(held_like, start=own(lambda watch: Trace(True, watch.memory)))
-    first: int = state(held_int, start=0)  # step at which K rang
-    rung: int = state(held_int, start=0)  # how often R did
+    trace: Trace = state(restored_like, start=own(lambda watch: Trace(True, watch.memory)))
+    first: int = state(restored_int, start=0)  # step at which K rang
+    rung: int = state(restored_int, start=0)  # how often R did
 
     def derive(self) -> None:
         """Find the words."""

@@ -22,12 +22,12 @@ from venn.saved import (
     array,
     component,
     each,
-    held_codes,
-    held_finite,
-    held_int,
-    held_text,
     own,
     param,
+    restored_codes,
+    restored_finite,
+    restored_int,
+    restored_text,
     state,
     twin,
 )
@@ -196,15 +196,15 @@ class KeyEvidence(Saved):
     seed: int = param(integer, 0, default=0, kw_only=True)
     trains: bool = param(flag, default=False, kw_only=True)
 
-    n: int = state(held_int, start=0)
-    _round: int = state(held_int, 1, start=1)
+    n: int = state(restored_int, start=0)
+    _round: int = state(restored_int, 1, start=1)
     #: Logarithms of the e-value and of 1 / p of earlier periods; and since when, and what, of their latest.
-    _before: Floats = state(held_finite, (2,), start=own(lambda _: np.array([NOTHING, 0.0])))
-    _before_since: int = state(held_int, start=0)
-    _before_kind: str = state(held_text, start="")
-    _guaranteed: str | None = state(optional, held_text, start=None)
+    _before: Floats = state(restored_finite, (2,), start=own(lambda _: np.array([NOTHING, 0.0])))
+    _before_since: int = state(restored_int, start=0)
+    _before_kind: str = state(restored_text, start="")
+    _guaranteed: str | None = state(optional, restored_text, start=None)
     counts: Integers = state(
-        held_codes, own(lambda one: (len(label_space(one.classes).labels),)), 0, FAR,
+        restored_codes, own(lambda one: (len(label_space(one.classes).labels),)), 0, FAR,
         start=own(lambda one: np.zeros(len(label_space(one.classes).labels), np.int64)),
     )  # fmt: skip
     memory: Floats = state(array(None, WIDTH), start=own(lambda one: no_bets(int(len(one.counts) > 0))))
@@ -213,8 +213,8 @@ class KeyEvidence(Saved):
         start=own(lambda one: _no_traces(len(one.memory))),
     )
     #: Of each bet the step after which a change shows, and the largest logarithm when that was looked for.
-    _since: Integers = state(held_codes, EACH, 0, FAR, start=own(lambda one: np.zeros(len(one.memory), np.int64)))
-    _looked: Floats = state(held_finite, EACH, start=own(lambda one: np.zeros(len(one.memory))))
+    _since: Integers = state(restored_codes, EACH, 0, FAR, start=own(lambda one: np.zeros(len(one.memory), np.int64)))
+    _looked: Floats = state(restored_finite, EACH, start=own(lambda one: np.zeros(len(one.memory))))
 
     def derive(self) -> None:
         """Set up the reading of predictions."""

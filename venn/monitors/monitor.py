@@ -24,7 +24,7 @@ from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
 from venn.monitors.watching import AGAIN, LASTED, Case, Watching
 from venn.parameters import above_one, ascending, fraction, integer, one_of, optional, with_methods
 from venn.prediction import Floats, Label, Prediction
-from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, state
+from venn.saved import component, own, param, restored_int, restored_like, restored_text, restored_twin, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns, asks, changes
 
@@ -60,14 +60,14 @@ def _sources(name: str, values: Any, space: LabelSpace) -> tuple[Source, ...]:
     return tuple(values)
 
 
-def _held_kind(name: str, value: Any) -> str:
+def _restored_kind(name: str, value: Any) -> str:
     """Return the name of a kind of predictions of a state, or say what it must be."""
-    return one_of(name, held_text(name, value), tuple(KINDS))
+    return one_of(name, restored_text(name, value), tuple(KINDS))
 
 
-def _held_truths(name: str, value: Any, none: deque[int] | None, space: LabelSpace) -> deque[int] | None:
+def _restored_truths(name: str, value: Any, none: deque[int] | None, space: LabelSpace) -> deque[int] | None:
     """Return the codes of the latest labels of a state, None where labels are not classes; or say what they must be."""
-    codes = held_like(name, value, none)
+    codes = restored_like(name, value, none)
     if none is None:
         return None
     if not all(type(one) is int and 0 <= one < len(space.labels) for one in codes):
@@ -75,7 +75,7 @@ def _held_truths(name: str, value: Any, none: deque[int] | None, space: LabelSpa
     return deque(codes, none.maxlen)
 
 
-def _held_evidence(name: str, values: Any, space: LabelSpace) -> tuple[Evidence, ...]:
+def _restored_evidence(name: str, values: Any, space: LabelSpace) -> tuple[Evidence, ...]:
     """Return the evidence of a state, or say what it must be."""
     if type(values) is not tuple or not all(isinstance(one, Exchangeability | PointForecasts) for one in values):
         raise ValueError(f"{name} must be a tuple of evidence, got {values!r}")
@@ -186,17 +186,17 @@ class Monitor(TakesTurns, Watching):
     def _no_truths(self) -> deque[int] | None:
         return deque(maxlen=self.window) if label_space(self.classes).labels else None
 
-    _predictions: str | None = state(optional, _held_kind, start=None)  # the name of their kind
-    _guaranteed: str | None = state(optional, held_text, start=None)
-    _means: Means = state(held_twin, start=own(_new_means))
-    _truths: deque[int] | None = state(_held_truths, own(_no_truths), SPACE, start=own(_no_truths))  # codes
-    _evidence: tuple[Evidence, ...] = state(_held_evidence, SPACE, start=())
+    _predictions: str | None = state(optional, _restored_kind, start=None)  # the name of their kind
+    _guaranteed: str | None = state(optional, restored_text, start=None)
+    _means: Means = state(restored_twin, start=own(_new_means))
+    _truths: deque[int] | None = state(_restored_truths, own(_no_truths), SPACE, start=own(_no_truths))  # codes
+    _evidence: tuple[Evidence, ...] = state(_restored_evidence, SPACE, start=())
     #: Of the mean conditional accuracy.
-    _accuracy: StitchedBound = state(held_like, start=own(lambda _: StitchedBound(0.05, empirical=True)))
-    _calibration: CalibrationBins = state(held_like, start=own(lambda _: CalibrationBins()))
+    _accuracy: StitchedBound = state(restored_like, start=own(lambda _: StitchedBound(0.05, empirical=True)))
+    _calibration: CalibrationBins = state(restored_like, start=own(lambda _: CalibrationBins()))
     #: Steps after which bets have begun or will begin anew, see `begin_anew`.
     _begins: tuple[int, ...] = state(ascending, start=own(lambda one: one.restarts))
-    _anew: int = state(held_int, start=0)  # the latest step after which everything began anew
+    _anew: int = state(restored_int, start=0)  # the latest step after which everything began anew
 
     def derive(self) -> None:
         """Set up the scoring of predictions."""

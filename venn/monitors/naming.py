@@ -10,7 +10,7 @@ import numpy as np
 from venn._compiled.martingales import WIDTH, bet_each, no_bets
 from venn.parameters import fraction, integer
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, array, component, held_int, own, param, state
+from venn.saved import Saved, array, component, own, param, restored_int, state
 from venn.smoothing import Smoothing
 
 MOST = 100  # streams: of more, none is worth a name
@@ -85,7 +85,7 @@ class Naming(Saved):
     streams: int = param(integer, 1, MOST)
     level: float = param(fraction)
 
-    round: int = state(held_int, 1, start=1)
+    round: int = state(restored_int, 1, start=1)
     #: The step at which each was named in this round; 0: it was not.
     named: Integers = state(
         array("streams", of=np.int64, below=FAR), start=own(lambda one: np.zeros(one.streams, np.int64))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, odds
 from venn.monitors.evidence import against
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
-from venn.saved import Saved, base, each, held_int, own, part, saved, state
+from venn.saved import Saved, base, each, own, part, restored_int, saved, state
 from venn.turns import asks
 
 KEPT = 100  # alarms, and changes
@@ -128,7 +128,7 @@ class Watching(Saved):
     about: ClassVar[str] = ""  # what its alarms are about, in a word
     calm: ClassVar[str] = "nothing has rung"
 
-    count: int = state(held_int, start=0)
+    count: int = state(restored_int, start=0)
     _alarms: deque[Alarm] = state(each(part(Alarm, none=False), of=deque), start=own(lambda _: deque(maxlen=KEPT)))
     cases: list[Case] = state(each(part(Case, none=False)), start=own(lambda _: []))
 

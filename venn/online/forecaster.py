@@ -39,7 +39,7 @@ from venn.predictors.learning import Predictor, elementary, share_histories
 from venn.predictors.refits import NumberRefits, Refits, ScorerForecast, log_odds
 from venn.predictors.restarting import Switch
 from venn.predictors.transductive import Conformal, TransductiveVennAbers
-from venn.saved import checked_keys, held_int, saved
+from venn.saved import checked_keys, restored_int, saved
 from venn.schedules import Prefix
 from venn.turns import asks
 
@@ -492,7 +492,7 @@ class Forecaster(InBlocks):
         if not isinstance(predictors[cls.main], Switch | cls.calibrates):
             raise ValueError(f"{cls.main} must be those of a Forecaster, got {predictors[cls.main]!r}")
         Panel.__init__(made, **predictors)
-        made.own = _held_places("own", parameters["own"], predictors[FORECAST])
+        made.own = _restored_places("own", parameters["own"], predictors[FORECAST])
         made.on_change = one_of("on_change", parameters["on_change"], (RESTART, KEEP))
         made.watch()
         return made
@@ -510,7 +510,7 @@ class Forecaster(InBlocks):
         if not isinstance(floors, dict) or [type(one) for one in floors.values()] != [FloorWatch] * len(self.floors):
             raise ValueError(f"floors must be like {self.floors!r}, got {floors!r}")
         self.monitors, self.floors = monitors, floors
-        self._before = held_int("before", state["before"])
+        self._before = restored_int("before", state["before"])
 
     # ------------------------------------------------------------------ in use
 
@@ -785,7 +785,7 @@ def given_parts(scorer: FrozenScorer, measure: Any) -> dict[str, Predictor]:
     return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(read, measure)}
 
 
-def _held_places(name: str, value: Any, forecast: Any) -> tuple[int, int]:
+def _restored_places(name: str, value: Any, forecast: Any) -> tuple[int, int]:
     """Return places of experts in a forecast, from one on up to another; or say what they must be."""
     experts = len(getattr(forecast, "experts", ()))
     if not isinstance(value, list | tuple) or len(value) != 2:

@@ -20,7 +20,7 @@ from venn.online.chain import copy_object, encode_object
 from venn.online.panel import Panel, panel_of
 from venn.parameters import fraction, has_methods, is_number, members, number, one_of, optional, positive
 from venn.prediction import LEVELS, Floats, Label, Prediction, PredictionSet
-from venn.saved import Saved, array, checked_keys, component, held_int, own, param, saved, state
+from venn.saved import Saved, array, checked_keys, component, own, param, restored_int, saved, state
 from venn.turns import TakesTurns, asks, changes
 
 WRONG, RIGHT, OUT = "wrong", "right", "out"
@@ -102,12 +102,12 @@ class AnswerLadder:
         return inf if not found else -inf if found == len(self) else float(self._sure[found - 1])
 
 
-def _held_waiting(name: str, value: Any) -> dict[int, AnswerWaiting]:
+def _restored_waiting(name: str, value: Any) -> dict[int, AnswerWaiting]:
     """Return the questions that wait by number, as a file has them."""
     if not isinstance(value, list) or not all(isinstance(one, tuple | list) and len(one) == 5 for one in value):
         raise ValueError(f"{name} must be a list of numbers of questions and what was answered, got {value!r}")
     return {
-        held_int(name, number, 1): AnswerWaiting(answer, float(sure), float(claimed), bool(given))
+        restored_int(name, number, 1): AnswerWaiting(answer, float(sure), float(claimed), bool(given))
         for number, answer, sure, claimed, given in value
     }
 
@@ -122,11 +122,11 @@ class Answering(Saved):
     width: float | None = param(optional, positive, default=None, kw_only=True)
     level: float | None = param(optional, lambda name, value: _level(name, value), default=None, kw_only=True)
 
-    asked: int = state(held_int, start=0)
-    answered: int = state(held_int, 0, own(attrgetter("asked")), start=0)
-    wrong: int = state(held_int, 0, own(attrgetter("answered")), start=0)
-    _waiting: dict[int, AnswerWaiting] = state(_held_waiting, start=own(lambda _: {}))
-    known: int = state(held_int, start=0)
+    asked: int = state(restored_int, start=0)
+    answered: int = state(restored_int, 0, own(attrgetter("asked")), start=0)
+    wrong: int = state(restored_int, 0, own(attrgetter("answered")), start=0)
+    _waiting: dict[int, AnswerWaiting] = state(_restored_waiting, start=own(lambda _: {}))
+    known: int = state(restored_int, start=0)
     _latest: Floats = state(  # sure, claimed and wrong of labelled questions
         array(3, own(lambda one: min(one.known, WINDOW))), start=own(lambda _: np.zeros((3, 0)))
     )

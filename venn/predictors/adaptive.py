@@ -19,7 +19,7 @@ from venn.parameters import Parameters, fraction, integer, members, optional, po
 from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
 from venn.predictors.learning import AroundPredictor, copied_predictor
 from venn.predictors.restarting import SEEDS, Watcher, checked_monitor
-from venn.saved import component, held_finite, held_float, held_int, held_like, own, param, part, state
+from venn.saved import component, own, param, part, restored_finite, restored_float, restored_int, restored_like, state
 
 # ------------------------------------------------------------------------------------------------------------- long run
 # What predictors with a long-run error rate share: how far levels move, what is proved, how they learn.
@@ -132,10 +132,10 @@ def checked_steps(name: str, steps: Any) -> Steps:
     return with_methods(name, steps, "ConstantSteps() or DecayingSteps()", "at")
 
 
-def _held_books(name: str, books: Any, model: LongRun) -> Floats:
+def _restored_books(name: str, books: Any, model: LongRun) -> Floats:
     """Return books of a state, or say what they must be."""
     m = books.shape[-1] // 4 if isinstance(books, np.ndarray) and books.ndim else 1
-    return held_finite(name, books, model.new_books(max(m, 1)).shape)
+    return restored_finite(name, books, model.new_books(max(m, 1)).shape)
 
 
 #: The answer to a question, whose first part is the prediction; the encoded label; the number of labels that came
@@ -153,11 +153,13 @@ class LongRun(HasLabels, AroundPredictor):
     levels: Sequence[float] = param(rising, default=LEVELS)
     steps: Steps = param(checked_steps, default=ConstantSteps())
 
-    n: int = state(held_int, start=0)
-    _late: int = state(held_int, start=0)
-    _clock: int = state(held_int, start=0)
-    _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
-    _books: Floats = state(_held_books, own(lambda model: model), start=own(lambda model: model.new_books(1)))
+    n: int = state(restored_int, start=0)
+    _late: int = state(restored_int, start=0)
+    _clock: int = state(restored_int, start=0)
+    _spent: float = state(
+        restored_float, 0.0, start=0.0
+    )  # sum of 1 / size of the last step before each start of the clock
+    _books: Floats = state(_restored_books, own(lambda model: model), start=own(lambda model: model.new_books(1)))
 
     def derive(self) -> None:
         """Make views of the books. They are one table, so that a compiled step is cheap."""
@@ -384,7 +386,7 @@ class Adaptive(LongRun):
     groups: Any = param(optional, checked_groups, default=None)
     seed: int = param(integer, 0, default=0)
 
-    _watching: Watcher | None = state(held_like, start=WATCHING)
+    _watching: Watcher | None = state(restored_like, start=WATCHING)
     _rung: list[tuple[int, tuple[Any, ...]]] = state(part(list, none=False), start=own(lambda _: []))
 
     def derive(self) -> None:

@@ -14,16 +14,16 @@ from venn.labels import Real
 from venn.machines.shapes import PLAIN, Shape
 from venn.parameters import fraction, instance, integer, optional, real_array
 from venn.prediction import CRPS, Floats, Integers
-from venn.predictors.expert_mixture import OfExperts, Weighing, held_experts
+from venn.predictors.expert_mixture import OfExperts, Weighing, restored_experts
 from venn.predictors.refits import LEVELS
-from venn.saved import Given, component, held_finite, held_float, held_int, own, param, state
+from venn.saved import Given, component, own, param, restored_finite, restored_float, restored_int, state
 
 QUANTILES = len(LEVELS)  # quantiles that stand for an expert's distribution
 RANKS = 1 << 40  # probabilities are whole numbers of such parts
 
 
-def _held_numbers(name: str, predictors: Any) -> tuple[Any, ...]:
-    experts = held_experts(name, predictors)
+def _restored_numbers(name: str, predictors: Any) -> tuple[Any, ...]:
+    experts = restored_experts(name, predictors)
     if experts[0].classes:
         raise ValueError(f"{name} must predict numbers, got {experts[0]!r}")
     return experts
@@ -102,17 +102,17 @@ class DistributionMixture(OfExperts):
     True
     """
 
-    predictors: Any = param(_held_numbers, kept_as="experts")
+    predictors: Any = param(_restored_numbers, kept_as="experts")
     share: float = param(fraction, default=0.001)
     first: int = param(integer, 0, default=0)
 
-    _seen: int = state(held_int, start=0)
-    loss: float = state(held_float, 0.0, start=0.0)
-    losses: Floats = state(held_finite, EACH, start=own(lambda m: np.zeros(m.m)))
-    allowance: Floats = state(held_finite, EACH, start=own(lambda m: np.zeros(m.m)))
-    span: float = state(held_float, 0.0, start=0.0)
-    _weights: Floats = state(held_finite, EACH, start=own(lambda m: np.full(m.m, -np.log(m.m))))
-    _labels: Floats = state(held_finite, own(lambda m: (min(m._seen, m.first),)), start=np.zeros(0))  # noqa: SLF001
+    _seen: int = state(restored_int, start=0)
+    loss: float = state(restored_float, 0.0, start=0.0)
+    losses: Floats = state(restored_finite, EACH, start=own(lambda m: np.zeros(m.m)))
+    allowance: Floats = state(restored_finite, EACH, start=own(lambda m: np.zeros(m.m)))
+    span: float = state(restored_float, 0.0, start=0.0)
+    _weights: Floats = state(restored_finite, EACH, start=own(lambda m: np.full(m.m, -np.log(m.m))))
+    _labels: Floats = state(restored_finite, own(lambda m: (min(m._seen, m.first),)), start=np.zeros(0))  # noqa: SLF001
     shape: Shape | None = state(optional, instance, Shape, "a Shape", start=None)
 
     def derive(self) -> None:

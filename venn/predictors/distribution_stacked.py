@@ -20,7 +20,7 @@ from venn.machines.stack import dense
 from venn.parameters import instance, integer, optional
 from venn.prediction import Floats
 from venn.predictors.refits import FittedAhead
-from venn.saved import component, held_int, own, param, part, state
+from venn.saved import component, own, param, part, restored_int, state
 from venn.schedules import Prefix, Schedule, checked_schedule
 from venn.smoothing import Smoothing
 
@@ -100,8 +100,8 @@ class StackedDistribution(FittedAhead):
     seed: int = param(integer, 0, default=0)
 
     fit: NumberFit | None = state(part(NumberFit, features="_features"), start=None)
-    _fitted: int = state(held_int, 0, own(attrgetter("n")), start=0)
-    strays: int = state(held_int, 0, own(attrgetter("n")), start=0)
+    _fitted: int = state(restored_int, 0, own(attrgetter("n")), start=0)
+    strays: int = state(restored_int, 0, own(attrgetter("n")), start=0)
     shape: Shape | None = state(optional, instance, Shape, "a Shape", start=None)
     _ridge: Any = state(part(KernelRidge, none=False, learned="n"), start=own(lambda m: first_ridge(m.scale)))
 

@@ -15,7 +15,18 @@ from venn.parameters import fraction, integer, optional, real_array
 from venn.prediction import Floats, Integers, Label, MixedForecast
 from venn.predictors.blocks import ManyMixedForecasts
 from venn.predictors.learning import Combined, Predictor, checked_predictor
-from venn.saved import Given, component, held_codes, held_finite, held_float, held_int, held_rows, own, param, state
+from venn.saved import (
+    Given,
+    component,
+    own,
+    param,
+    restored_codes,
+    restored_finite,
+    restored_float,
+    restored_int,
+    restored_rows,
+    state,
+)
 
 FLOOR = 1e-4  # share of the uniform distribution added to each expert, so that one zero excludes none
 WHOLE = 100  # examples after which that share falls, as 1 / n
@@ -25,7 +36,7 @@ NOBODY = np.array([-1])  # the code of an object without a label
 RIDGE = 1.0  # weight of the first exponents, in examples
 
 
-def held_experts(name: str, predictors: Any) -> tuple[Any, ...]:
+def restored_experts(name: str, predictors: Any) -> tuple[Any, ...]:
     """Return predictors of the same classes, or say what is wrong with them."""
     if isinstance(predictors, str) or not isinstance(predictors, Sequence) or not predictors:
         raise TypeError(f"{name} must be a sequence of at least one predictor, got {predictors!r}")
@@ -175,19 +186,19 @@ class ExpertMixture(OfExperts):
     True
     """
 
-    predictors: Any = param(held_experts, kept_as="experts")
+    predictors: Any = param(restored_experts, kept_as="experts")
     exponents: Sequence[float] | None = param(optional, checked_exponents, own(lambda m: m.m), default=None)
     share: float = param(fraction, default=0.001)
 
-    _seen: int = state(held_int, start=0)
-    _due: int = state(held_int, 1, start=own(lambda _: next_fit(0)))
-    loss: float = state(held_float, 0.0, start=0.0)
-    losses: Floats = state(held_finite, EACH, start=own(lambda m: np.zeros(m.m + 1)))
-    allowance: Floats = state(held_finite, EACH, start=own(lambda m: -np.log(_prior(m))))
-    _weights: Floats = state(held_finite, EACH, start=own(lambda m: np.log(_prior(m))))
-    _powers: Floats = state(held_finite, own(lambda m: (m.m,)), start=own(lambda m: _powers(m)))
+    _seen: int = state(restored_int, start=0)
+    _due: int = state(restored_int, 1, start=own(lambda _: next_fit(0)))
+    loss: float = state(restored_float, 0.0, start=0.0)
+    losses: Floats = state(restored_finite, EACH, start=own(lambda m: np.zeros(m.m + 1)))
+    allowance: Floats = state(restored_finite, EACH, start=own(lambda m: -np.log(_prior(m))))
+    _weights: Floats = state(restored_finite, EACH, start=own(lambda m: np.log(_prior(m))))
+    _powers: Floats = state(restored_finite, own(lambda m: (m.m,)), start=own(lambda m: _powers(m)))
     _biases: Floats = state(
-        held_finite,
+        restored_finite,
         own(lambda m: (len(m.experts[0].classes),)),
         start=own(lambda m: np.zeros(len(m.experts[0].classes))),
     )
@@ -211,11 +222,11 @@ class ExpertMixture(OfExperts):
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`, or raise a ValueError if it is not one."""
         super().restore(state)
-        kept = held_rows("logs", state["logs"])
+        kept = restored_rows("logs", state["logs"])
         if kept != min(self._seen, KEPT):
             raise ValueError(f"logs must be of the latest {min(self._seen, KEPT)} examples, got {kept}")
-        logs = held_finite("logs", state["logs"], (kept, self.m, len(self.classes)))
-        codes = held_codes("codes", state["codes"], (kept,), 0, len(self.classes))
+        logs = restored_finite("logs", state["logs"], (kept, self.m, len(self.classes)))
+        codes = restored_codes("codes", state["codes"], (kept,), 0, len(self.classes))
         at = self._seen % KEPT if kept == KEPT else 0
         self._logs, self._codes = np.roll(logs, at, axis=0), np.roll(codes, at)
 

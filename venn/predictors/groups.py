@@ -17,7 +17,7 @@ from venn.parameters import integer, with_methods
 from venn.prediction import Bools, Floats, Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive, check_stream, with_labels
 from venn.predictors.learning import Mergeable, MergingReader, OnMachine, Predictor, checked_parts, expect_all
-from venn.saved import component, held_int, held_like, own, param, state
+from venn.saved import component, own, param, restored_int, restored_like, state
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, PriorShift
 from venn.smoothing import Smoothing
@@ -467,8 +467,10 @@ class Balanced(HasLabels, Predictor):
     keep: Sequence[float] = param(_shares, own(lambda m: m.predictor.classes))
     seed: int = param(integer, 0, default=0)
 
-    n: int = state(held_int, start=0)
-    learner: Any = state(held_like, start=own(lambda model: model.predictor.under(PriorShift.of_keeping(model.keep))))
+    n: int = state(restored_int, start=0)
+    learner: Any = state(
+        restored_like, start=own(lambda model: model.predictor.under(PriorShift.of_keeping(model.keep)))
+    )
 
     def derive(self) -> None:
         """Set up the coin tosses."""

@@ -23,11 +23,11 @@ from venn.predictors.learning import (
     MergingReader,
     Predictor,
     checked_parts,
-    held_features,
-    held_history,
     of_classes,
+    restored_features,
+    restored_history,
 )
-from venn.saved import Given, array, base, held_int, is_saved, own, param, state
+from venn.saved import Given, array, base, is_saved, own, param, restored_int, state
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 from venn.shifts import CovariateShift
 from venn.turns import asks, changes, turn_of
@@ -100,7 +100,7 @@ def to_train(machine: Any) -> Any:
     return fresh
 
 
-def _held_trained(name: str, machine: Any, given: Any, trains: bool) -> Any:
+def _restored_trained(name: str, machine: Any, given: Any, trains: bool) -> Any:
     # The repr of a user's own machine may hold an address.
     alike = type(machine) is type(given) and (not is_saved(machine) or repr(machine) == repr(given))
     if not alike if trains else machine is not None:
@@ -155,19 +155,19 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         What scores objects now; None before the first training. Do not teach it.
     """
 
-    n: int = state(held_int, start=0)
+    n: int = state(restored_int, start=0)
     _features: int | None = state(
-        held_features, own(lambda m: m.n), own(lambda m: getattr(m.given, "features", None)),
+        restored_features, own(lambda m: m.n), own(lambda m: getattr(m.given, "features", None)),
         start=own(lambda m: getattr(m.given, "features", None)),
     )  # fmt: skip
     _draws: Any = state(instance, np.random.Generator, "a generator", start=own(lambda m: default_rng(m.schedule.seed)))
     _history: History | None = state(
-        held_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m.given)) if m.trains else None),
+        restored_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m.given)) if m.trains else None),
         within=True,
     )  # fmt: skip
     _trained_on: Integers = state(array(None, of=np.int64, below="n"), start=own(lambda _: np.zeros(0, np.int64)))
     _trained: Any = state(
-        _held_trained, GIVEN, own(lambda m: m.trains),
+        _restored_trained, GIVEN, own(lambda m: m.trains),
         start=own(lambda m: to_train(m.given) if m.trains else None),
     )  # fmt: skip
     _reader: Any = state(None, start=own(lambda m: m.new_reader()), within=True)

@@ -20,14 +20,14 @@ from venn.machines.window import inside
 from venn.parameters import has_methods, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.saved import (
-    Held,
     Saved,
+    StateCheck,
     arguments_of,
     checked_keys,
-    held_array,
-    held_finite,
-    held_int,
-    held_rows,
+    restored_array,
+    restored_finite,
+    restored_int,
+    restored_rows,
     same_content,
 )
 from venn.schedules import Schedule
@@ -430,16 +430,16 @@ class History:
         """Take over the examples of a `state`, having none, or raise a ValueError."""
         checked_keys("history", state, ("X", "codes", "calibrates"))
         X, codes, calibrates = state["X"], state["codes"], state["calibrates"]
-        n = held_rows("codes", codes)
+        n = restored_rows("codes", codes)
         if n:
             d = np.shape(X)[-1]
-            held_int("number of features", d, 1)
+            restored_int("number of features", d, 1)
             if not (isinstance(X, SparseRows) and X.shape == (n, d)):  # SparseRows are checked when made
-                held_finite("X", X, (n, d))
-            if not self.space.holds(held_array("codes", codes, (n,), self.space.kept)):
+                restored_finite("X", X, (n, d))
+            if not self.space.holds(restored_array("codes", codes, (n,), self.space.kept)):
                 raise ValueError(f"codes must be those of {self.space.told}")
-            self.append(X, codes, held_array("calibrates", calibrates, (n,), np.bool_))
-        elif any(held_rows(name, value) for name, value in state.items()):
+            self.append(X, codes, restored_array("calibrates", calibrates, (n,), np.bool_))
+        elif any(restored_rows(name, value) for name, value in state.items()):
             raise ValueError("history must hold the examples learned, got some of none")
 
     def append(self, X: frozen.ObjectRows, codes: Integers, calibrates: Bools) -> None:
@@ -525,17 +525,17 @@ def share_histories(predictors: Iterable[Any]) -> None:
         one.share(found[0])
 
 
-def held_history(name: str, state: Any, n: int) -> Any:
+def restored_history(name: str, state: Any, n: int) -> Any:
     """Return the state of a history of n examples, or None where there is none any more; or say what it must be."""
-    if state is not None and held_rows("codes", dict(state).get("codes")) != n:
+    if state is not None and restored_rows("codes", dict(state).get("codes")) != n:
         raise ValueError(f"{name} must hold the {n} examples learned, got {len(state['codes'])}")
     return state
 
 
-def held_features(name: str, features: Any, n: int, known: int | None = None) -> int | None:
+def restored_features(name: str, features: Any, n: int, known: int | None = None) -> int | None:
     """Return the number of features, None before the first of n examples where it is not `known`; or say what it is."""
     if n and known is None:
-        return held_int(name, features, 1)
+        return restored_int(name, features, 1)
     if features != known:
         raise ValueError(f"{name} must be {known!r}, got {features!r}")
     return known
@@ -634,7 +634,7 @@ class Mergeable(MergingReader):
         """Take in the calibration examples of the `state` of one with the same parameters."""
 
     #: What each part of the state is.
-    holds: ClassVar[Mapping[str, Held]] = {}
+    holds: ClassVar[Mapping[str, StateCheck]] = {}
 
     def refuse(self, state: dict[str, Any]) -> None:
         """Raise a ValueError for what is no `state`."""

@@ -21,16 +21,24 @@ from venn.machines.threads import asked, one_thread
 from venn.parameters import above_one, integer, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import AtSetTimes, History, Predictor, elementary, held_features, held_history, put
+from venn.predictors.learning import (
+    AtSetTimes,
+    History,
+    Predictor,
+    elementary,
+    put,
+    restored_features,
+    restored_history,
+)
 from venn.saved import (
     array,
     component,
-    held_bool,
-    held_finite,
-    held_int,
     own,
     param,
     part,
+    restored_bool,
+    restored_finite,
+    restored_int,
     state,
 )
 from venn.schedules import FIRST, PrefixRestart, Schedule, checked_schedule
@@ -41,10 +49,10 @@ from venn.turns import asks
 class FittedAnew(AtSetTimes):
     """Base of learners that keep all examples until the last fit, and are fitted to them when a schedule says so."""
 
-    n: int = state(held_int, start=0)
-    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
+    n: int = state(restored_int, start=0)
+    _features: int | None = state(restored_features, own(lambda m: m.n), start=None)
     _history: History | None = state(
-        held_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m))), within=True
+        restored_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m))), within=True
     )
 
     def derive(self) -> None:
@@ -146,12 +154,14 @@ class Refitted(FittedAnew):
     classes: tuple[Label, ...] = param(checked_labels, 2)
     schedule: Schedule = param(_that_trains, default=None, kw_only=True)
 
-    fitted_to: int = state(held_int, 0, own(lambda m: m.n), start=0)
+    fitted_to: int = state(restored_int, 0, own(lambda m: m.n), start=0)
     _proba: Floats = state(  # used when no estimator is asked
-        held_finite, own(lambda m: (len(m.classes),)), start=own(lambda m: np.full(len(m.classes), 1 / len(m.classes)))
+        restored_finite,
+        own(lambda m: (len(m.classes),)),
+        start=own(lambda m: np.full(len(m.classes), 1 / len(m.classes))),
     )
     _columns: Integers | None = state(array(None, of=np.int64, below="classes", none=True), start=None)
-    fits: bool = state(held_bool, start=False)  # whether `fitted` is a classifier
+    fits: bool = state(restored_bool, start=False)  # whether `fitted` is a classifier
     fitted: Any = state(None, start=None, foreign=True)
 
     def derive(self) -> None:

@@ -11,7 +11,7 @@ from venn.parameters import has_methods, integer, optional, with_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import AroundPredictor, Combined, checked_predictor, copied_predictor, elementary, said_by
-from venn.saved import component, described, held_int, held_like, held_text, own, param, part, state
+from venn.saved import component, described, own, param, part, restored_int, restored_like, restored_text, state
 
 # ----------------------------------------------------------------------------------------------------------- restarting
 # A predictor whose window restarts when a monitor of its predictions rings.
@@ -110,8 +110,8 @@ class Restarting(HasLabels, AroundPredictor):
     keep: int = param(integer, 0, default=0)
     seed: int = param(integer, 0, default=0)
 
-    n: int = state(held_int, start=0)
-    watching: Watcher = state(held_like, start=own(lambda model: model.monitor.fresh(seed=model.seed)))
+    n: int = state(restored_int, start=0)
+    watching: Watcher = state(restored_like, start=own(lambda model: model.monitor.fresh(seed=model.seed)))
     _restarts: list[tuple[int, tuple[Any, ...]]] = state(part(list, none=False), start=own(lambda _: []))
 
     def derive(self) -> None:
@@ -235,7 +235,7 @@ class Switch(HasLabels, Combined[Any]):
     early: Any = param(optional, checked_predictor)
     late: Any = param(checked_predictor)
 
-    _described: str = state(held_text, start=own(_described))  # the same before and after the hand-over
+    _described: str = state(restored_text, start=own(_described))  # the same before and after the hand-over
 
     def derive(self) -> None:
         """Compare the two; after the hand-over there is one."""

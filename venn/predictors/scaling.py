@@ -18,7 +18,7 @@ from venn.predictors.counts import ScoredExamples
 from venn.predictors.inductive import Fold
 from venn.predictors.inductive_base import InductivePart, scorer_of_classes
 from venn.predictors.learning import Predictor, of_classes, teach_all
-from venn.saved import checked_keys, component, held_bool, held_int, held_text, param, state
+from venn.saved import checked_keys, component, param, restored_bool, restored_int, restored_text, state
 from venn.schedules import FIRST, Schedule, checked_schedule
 
 # -------------------------------------------------------------------------------------------------------- score sources
@@ -456,10 +456,10 @@ class ScoreCalibrator(Predictor):
     map: ScoreMap = param(checked_map)
     source: ScoreSource = param(checked_source, default=None)
 
-    _fitted_to: int = state(held_int, -1, start=-1)
-    _failure: str = state(held_text, start="")  # of the last fit that failed
-    _held_then: int | None = state(optional, held_int, start=None)
-    _ready: bool = state(held_bool, start=False)
+    _fitted_to: int = state(restored_int, -1, start=-1)
+    _failure: str = state(restored_text, start="")  # of the last fit that failed
+    _held_then: int | None = state(optional, restored_int, start=None)
+    _ready: bool = state(restored_bool, start=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

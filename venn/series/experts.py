@@ -12,7 +12,7 @@ from venn._compiled import series as loops
 from venn.machines.trees import FlatTrees
 from venn.parameters import integer, members
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_bool, held_float, held_int, own, param, state
+from venn.saved import Saved, component, own, param, restored_bool, restored_float, restored_int, state
 
 # Levels of the quantiles that stand for a distribution, and the share of all levels that each stands for.
 _HALF = (0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
@@ -53,7 +53,7 @@ def _seasons(name: str, value: Any) -> tuple[int, ...]:
     return tuple(integer(name, one, 1) for one in members(name, value, "integers >= 1"))
 
 
-def _held_arrays(name: str, value: Any, model: Experts) -> dict[str, Any]:
+def _restored_arrays(name: str, value: Any, model: Experts) -> dict[str, Any]:
     shapes = model.shapes(model.room_of(value))
     if not isinstance(value, dict) or value.keys() != shapes.keys():
         raise ValueError(f"{name} must be the arrays {sorted(shapes)}, got {value!r}")
@@ -67,7 +67,7 @@ def _held_arrays(name: str, value: Any, model: Experts) -> dict[str, Any]:
     return value
 
 
-def _held_trees(name: str, value: Any, features: int) -> FlatTrees | None:
+def _restored_trees(name: str, value: Any, features: int) -> FlatTrees | None:
     if value is not None and (not isinstance(value, FlatTrees) or value.features != features):
         raise ValueError(f"{name} must be trees of {features} features or None, got {value!r}")
     return value
@@ -98,16 +98,16 @@ class Experts(Saved):
     covariates: int = param(integer, 0, default=0)
     last: int = param(integer, 1, default=20_000)
 
-    n: int = state(held_int, start=0)
-    shift: int = state(held_int, start=0)  # values that are no longer kept
-    unit: float = state(held_float, 0.0, start=0.0)  # size of a difference; 0 before the ridges begin
-    smoothing: bool = state(held_bool, start=False)
-    positive: bool = state(held_bool, start=True)
-    zeros: bool = state(held_bool, start=False)  # a 0 has come
-    negative: bool = state(held_bool, start=False)  # a number below 0 has come
-    _in_logs: bool = state(held_bool, start=False)
-    _arrays: dict[str, Any] = state(_held_arrays, own(lambda e: e), start=own(lambda e: e.new_arrays()))
-    trees: FlatTrees | None = state(_held_trees, own(lambda e: e.columns), start=None)
+    n: int = state(restored_int, start=0)
+    shift: int = state(restored_int, start=0)  # values that are no longer kept
+    unit: float = state(restored_float, 0.0, start=0.0)  # size of a difference; 0 before the ridges begin
+    smoothing: bool = state(restored_bool, start=False)
+    positive: bool = state(restored_bool, start=True)
+    zeros: bool = state(restored_bool, start=False)  # a 0 has come
+    negative: bool = state(restored_bool, start=False)  # a number below 0 has come
+    _in_logs: bool = state(restored_bool, start=False)
+    _arrays: dict[str, Any] = state(_restored_arrays, own(lambda e: e), start=own(lambda e: e.new_arrays()))
+    trees: FlatTrees | None = state(_restored_trees, own(lambda e: e.columns), start=None)
 
     # ------------------------------------------------------------------- sizes
 

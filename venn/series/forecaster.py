@@ -13,7 +13,7 @@ from venn.parameters import integer, is_number, optional
 from venn.prediction import LEVELS as USUAL
 from venn.prediction import LONG_RUN, Floats
 from venn.predictors.adaptive import ConstantSteps, Steps, checked_steps, rising
-from venn.saved import Saved, component, held_bool, held_int, held_text, own, param, state
+from venn.saved import Saved, component, own, param, restored_bool, restored_int, restored_text, state
 from venn.series.experts import Experts, Told
 from venn.series.levels import HorizonAccount, MovingLevels
 from venn.series.path import Path, Step
@@ -38,27 +38,27 @@ def _season(name: str, value: Any) -> tuple[int, ...] | None:
     return found
 
 
-def _held_found(name: str, value: Any) -> tuple[int, ...]:
+def _restored_found(name: str, value: Any) -> tuple[int, ...]:
     found = _season(name, value)
     if found is None:
         raise ValueError(f"{name} must be periods, got None")
     return found
 
 
-def _held_like_experts(name: str, value: Any) -> Experts:
+def _restored_like_experts(name: str, value: Any) -> Experts:
     if not isinstance(value, Experts):
         raise ValueError(f"{name} must be Experts, got {value!r}")
     return value
 
 
-def _held_future(name: str, value: Any) -> Floats | None:
+def _restored_future(name: str, value: Any) -> Floats | None:
     if value is not None and (not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype != np.float64):
         raise ValueError(f"{name} must be rows of covariates or None, got {value!r}")
     return value
 
 
-def _held_columns(name: str, value: Any) -> tuple[str, ...]:
-    return tuple(held_text(name, one) for one in value)
+def _restored_columns(name: str, value: Any) -> tuple[str, ...]:
+    return tuple(restored_text(name, one) for one in value)
 
 
 @component
@@ -142,15 +142,17 @@ class SeriesForecaster(TakesTurns, Saved):
     steps: Steps = param(checked_steps, default=ConstantSteps(0.005), kw_only=True)
     last: int = param(integer, 100, default=20_000, kw_only=True)
 
-    n: int = state(held_int, start=0)
-    seasons: tuple[int, ...] = state(_held_found, start=own(lambda m: m.season or (1,)))
-    names: tuple[str, ...] = state(_held_columns, start=())
-    _named: bool = state(held_bool, start=False)
-    _experts: Experts = state(_held_like_experts, start=own(lambda m: Experts(m.season or (1,), m.horizon, 0, m.last)))
+    n: int = state(restored_int, start=0)
+    seasons: tuple[int, ...] = state(_restored_found, start=own(lambda m: m.season or (1,)))
+    names: tuple[str, ...] = state(_restored_columns, start=())
+    _named: bool = state(restored_bool, start=False)
+    _experts: Experts = state(
+        _restored_like_experts, start=own(lambda m: Experts(m.season or (1,), m.horizon, 0, m.last))
+    )
     _levels: MovingLevels = state(None, start=own(lambda m: MovingLevels(m.horizon, m.levels, m.steps)))
     watch: SeriesWatch = state(None, start=own(lambda _: SeriesWatch()))
     account_watch: AccountWatch = state(None, start=own(lambda _: AccountWatch()))
-    _future: Floats | None = state(_held_future, start=None)  # covariates with which the path was asked
+    _future: Floats | None = state(_restored_future, start=None)  # covariates with which the path was asked
 
     def derive(self) -> None:
         """Start without a forecast; refuse parts that do not fit together, since compiled loops do not check."""

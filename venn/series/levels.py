@@ -13,7 +13,18 @@ from venn.parameters import integer
 from venn.prediction import LEVELS as USUAL
 from venn.prediction import Floats
 from venn.predictors.adaptive import ConstantSteps, Steps, checked_steps, rising
-from venn.saved import Saved, component, held_array, held_codes, held_finite, held_float, held_int, own, param, state
+from venn.saved import (
+    Saved,
+    component,
+    own,
+    param,
+    restored_array,
+    restored_codes,
+    restored_finite,
+    restored_float,
+    restored_int,
+    state,
+)
 from venn.series.experts import LEVELS
 
 REMEMBERED = 500  # latest answers of a horizon, with which a new one is ranked
@@ -40,7 +51,7 @@ class HorizonAccount(NamedTuple):
 
 
 def _floats(name: str, value: Any, shape: tuple[int, ...]) -> Any:
-    return held_array(name, value, shape)
+    return restored_array(name, value, shape)
 
 
 def _zeros(*shape: str) -> Any:
@@ -83,17 +94,23 @@ class MovingLevels(Saved):
     levels: Sequence[float] = param(rising, default=USUAL)
     steps: Steps = param(checked_steps, default=ConstantSteps())
 
-    n: int = state(held_int, start=0)
-    _clock: int = state(held_int, start=0)
-    _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
+    n: int = state(restored_int, start=0)
+    _clock: int = state(restored_int, start=0)
+    _spent: float = state(
+        restored_float, 0.0, start=0.0
+    )  # sum of 1 / size of the last step before each start of the clock
     thresholds: Floats = state(
-        held_finite, own(lambda m: m.shape_of(("rows", "levels"))),
+        restored_finite, own(lambda m: m.shape_of(("rows", "levels"))),
         start=own(lambda m: np.tile(begins(m.levels), (m.horizon + 1, 1))),
     )  # fmt: skip
     _windows: Floats = _zeros("rows", "window")
     _orders: Floats = _zeros("rows", "window")
     _counts: Any = state(
-        held_codes, own(lambda m: (m.horizon + 1,)), 0, 1 << 62, start=own(lambda m: np.zeros(m.horizon + 1, np.int64))
+        restored_codes,
+        own(lambda m: (m.horizon + 1,)),
+        0,
+        1 << 62,
+        start=own(lambda m: np.zeros(m.horizon + 1, np.int64)),
     )
     _books: Floats = _zeros("rows", "levels", "book")
     _told: Floats = _zeros("horizon", "horizon", "levels", "ends")

@@ -11,7 +11,7 @@ from venn.monitors.martingales import Power
 from venn.monitors.verdict import DOUBTFUL, Verdict
 from venn.monitors.watching import AGAIN, Case, Watching
 from venn.prediction import Floats
-from venn.saved import component, held_int, own, state
+from venn.saved import component, own, restored_int, state
 
 RARE = 10_000  # steps from one false alarm to the next, were p-values uniform
 LEAST = 1e-3  # p-value: those of ranks may be 0
@@ -75,7 +75,7 @@ class AccountWatch(Watching):
     about = "accounts"
     calm = "no account has used up half of its bound"
 
-    n: int = state(held_int, start=0)
+    n: int = state(restored_int, start=0)
 
     def update(self, used: Floats, levels: tuple[float, ...]) -> tuple[Alarm, ...]:
         """Look at the (H + 1, l) shares of the bounds that are used up, > 0 by misses; return the alarms that ring."""
