@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Objects = Any
 Integers = NDArray[np.int64]
 LONGEST = 1 << 24  # bytes, or characters, of a line that is read
-LARGEST = 2**53  # whole numbers up to here are exact as float64
+LARGEST_INTEGER = 2**53  # whole numbers up to here are exact as float64
 MANY = 30  # up to so many distinct labels are classes, whatever the number of rows
 MOST_NAMES = 1000  # up to so many values of a nominal column are advised: a row of them takes 8 kB
 
@@ -121,7 +121,7 @@ def imported(module: str, needed: str) -> Any:
 
 def size(name: str, value: object, least: int) -> int:
     """Return `value` as int, or raise unless it is an integer that may be the size of an array, if memory allows."""
-    return whole_number(name, value, least, LARGEST)
+    return whole_number(name, value, least, LARGEST_INTEGER)
 
 
 def real_number(name: str, value: Any, least: float = -inf, most: float = inf) -> float:

@@ -208,7 +208,7 @@ def is_saved(thing: Any) -> bool:
 
 
 class own:
-    """An argument of a check, or a start of a state, that the object itself knows: a function of the object."""
+    """Marks a function of the object whose result is an argument of a check, or the start of a state."""
 
     __slots__ = ("of",)
 
@@ -216,12 +216,12 @@ class own:
         self.of = of
 
 
-#: A number that an object knows: itself, or the path of an attribute that is one or has a length.
+#: A number, or how an object gives it: the path of an attribute that is a number or has a length, or an `own`.
 Known: TypeAlias = "int | str | own"
 
 
 def known(number: Known, thing: Any) -> int:
-    """Return a number that an object knows."""
+    """Return the number that `Known` describes for an object."""
     if isinstance(number, own):
         return int(number.of(thing))
     found: Any = attrgetter(number)(thing) if isinstance(number, str) else number
@@ -229,7 +229,7 @@ def known(number: Known, thing: Any) -> int:
 
 
 class StateCheck(ABC):
-    """What a part of a state is, declared once: the check of a `param` or a `state` that a file is compared with."""
+    """The declaration of a part of a state: it checks the value that a file brings."""
 
     @abstractmethod
     def __call__(self, name: str, value: Any, thing: Any) -> Any:
@@ -237,7 +237,7 @@ class StateCheck(ABC):
 
 
 class array(StateCheck):
-    """An array: its lengths, what its entries are, and of indices what they point into, for loops do not check that.
+    """Checks an array: its shape and entries, and the range of indices, which compiled loops do not check.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ class array(StateCheck):
 
 
 class part(StateCheck):
-    """An object of one of some classes whose attributes are those that the object around it knows.
+    """Checks an object of one of some classes: its attributes must fit the object around it.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ class part(StateCheck):
 
 
 class each(StateCheck):
-    """A list, tuple or deque whose members are all so: an array, a part, or a whole number.
+    """Checks a list, tuple or deque whose members all pass one check.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ except ImportError:  # scikit-learn < 1.6
         """Stands in for the class of later versions: nothing is an instance."""
 
 
-LARGEST = np.finfo(np.float64).max
+LARGEST_FLOAT = np.finfo(np.float64).max
 STEP = 2.0**-26  # scores that differ by less are ties: decision values relative to their size, log odds absolutely
 
 

@@ -150,7 +150,7 @@ def as_a_whole(config: Config, live: bool) -> bool:
 
 
 def watched_columns(config: Config, live: bool, features: Sequence[str] | None) -> Sequence[str] | None:
-    """Return names of columns for what is said of them: beside those that were standardised this is said."""
+    """Return names of columns as messages show them, marked where a column is standardised."""
     if features is None or not as_a_whole(config, live):
         return features
     return [f"{name}, standardised" for name in features]

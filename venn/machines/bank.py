@@ -535,7 +535,7 @@ class Mixture(BankView):
     questioned = True
 
     def derive(self) -> None:
-        """Remember nothing."""
+        """Start without results of earlier questions."""
         self._asked: MixtureHypotheses | None = None
         self._fit: tuple[Any, int, Floats, Floats] | None = None  # of a bank after so many changes
 

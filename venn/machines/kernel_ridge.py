@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from venn._compiled.distribution import both_ends, critical_points
-from venn.labels import LARGEST, Real
+from venn.labels import LARGEST_LABEL, Real
 from venn.machines.base import ExampleTable
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
@@ -108,7 +108,7 @@ class KernelRidge(Remembering):
         """Compare the labels with what they may be."""
         super().derive()
         if not self.space.holds(self._labels):
-            raise ValueError(f"labels must be of size at most {LARGEST:g}, got {np.abs(self._labels).max():g}")
+            raise ValueError(f"labels must be of size at most {LARGEST_LABEL:g}, got {np.abs(self._labels).max():g}")
 
     # ------------------------------------------------------------------ reading
 

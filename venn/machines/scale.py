@@ -122,7 +122,7 @@ def middle(X: Floats) -> ColumnScale:
         spread[flat] = deviations(columns[:, flat])
         spread[constant] = 1.0
         _check_scale(spread, np.where(np.isfinite(columns).all(axis=0), center, np.nan))
-        stretch = deviations(np.arcsinh(np.clip(columns / spread, -LARGEST, LARGEST)))
+        stretch = deviations(np.arcsinh(np.clip(columns / spread, -LARGEST_FLOAT, LARGEST_FLOAT)))
     stretch[~(stretch > 0)] = 1.0
     return ColumnScale(spread, center, stretch)
 
@@ -167,7 +167,7 @@ def _check_scale(scale: Floats, center: Floats) -> None:
 
 
 FIRST = 30  # measured: see the class
-LARGEST = float(np.finfo(np.float64).max)
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 FARTHEST = 10.0  # deviations from the centre, where the first examples teach
 
 
@@ -301,7 +301,7 @@ def restored_placing(name: str, state: Any, placing: Any) -> Any:
 
 
 class Placing:
-    """The scale of a machine as it stands: the first objects until they have fixed it, and where it puts objects now.
+    """Puts objects on the scale of a machine: collects the first objects, fixes the scale by them, then applies it.
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ class RowByRow(Saved):
     """Base of what answers rows of numbers, each in a block as if it were alone: those that arrived, in one call."""
 
     def derive(self) -> None:
-        """Remember nothing."""
+        """Start without results of earlier questions."""
         self._ahead: dict[bytes, Floats] = {}  # rows that have arrived, and the answers
         self._last: tuple[bytes, Floats] = b"", np.empty(0)  # the last other one
 

@@ -11,7 +11,7 @@ import numpy as np
 from venn._compiled import martingales as compiled
 from venn._compiled.martingales import CELLS, EPSILONS, WIDTH, no_bets, run_cells
 from venn.monitors.sums import OfNumbers, restored_memory
-from venn.parameters import LARGEST, fraction, integer, is_number, optional, with_methods
+from venn.parameters import LARGEST_INTEGER, fraction, integer, is_number, optional, with_methods
 from venn.prediction import Floats
 from venn.saved import component, own, param, restored_codes, state
 
@@ -219,7 +219,7 @@ class PlugIn(Bettor):
     _run = staticmethod(compiled.run_plug_in)
 
     uniform: float = param(fraction, default=0.05)
-    window: int | None = param(optional, integer, 1, LARGEST, default=None, sized=True)
+    window: int | None = param(optional, integer, 1, LARGEST_INTEGER, default=None, sized=True)
 
     _memory: Floats = state(_restored_cells, own(lambda one: one.size), start=own(lambda one: one.begin()))
 

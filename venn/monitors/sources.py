@@ -300,7 +300,7 @@ def level_shares(sources: Sequence[Source]) -> list[float]:
 # How strange an object is among others, as a p-value: rankings by distances to the nearest, for `Drift` to bet on.
 
 ROOM = 64  # objects
-LARGEST = 1e150  # its square is finite
+LARGEST_VALUE = 1e150  # its square is finite
 
 
 class Ranking(Protocol):
@@ -357,7 +357,7 @@ def plain(rows: Floats, gaps: bool) -> Bools:
     What watches objects refuses none of them, if it takes objects of so many columns.
     """
     size = np.abs(rows)
-    fine = (size < LARGEST) & ((size > 1 / LARGEST) | (size == 0))
+    fine = (size < LARGEST_VALUE) & ((size > 1 / LARGEST_VALUE) | (size == 0))
     return np.asarray((fine | np.isnan(rows) if gaps else fine).all(axis=1))
 
 
@@ -398,8 +398,8 @@ class Crowd(Saved):
     def clean(self, x: Any) -> Floats:
         """Return an object as numbers, or say what is wrong with it."""
         clean = measured(x, self.features)
-        if not abs(clean).max() < LARGEST:
-            raise ValueError(f"x must lie within {LARGEST:g}, got {abs(clean).max():g}")
+        if not abs(clean).max() < LARGEST_VALUE:
+            raise ValueError(f"x must lie within {LARGEST_VALUE:g}, got {abs(clean).max():g}")
         return clean
 
     def room(self, features: int) -> tuple[tuple[Floats, Floats, Floats], int]:

@@ -9,7 +9,16 @@ import numpy as np
 
 from venn._compiled.outcomes import mean_of_latest
 from venn.machines.machine import grown
-from venn.parameters import LARGEST, TRUTH, Parameters, array_of, integer, is_number, several_names, with_methods
+from venn.parameters import (
+    LARGEST_INTEGER,
+    TRUTH,
+    Parameters,
+    array_of,
+    integer,
+    is_number,
+    several_names,
+    with_methods,
+)
 from venn.prediction import SUM, Floats, Integers, sum_may_miss
 from venn.saved import (
     Saved,
@@ -225,7 +234,7 @@ class WidthBins(Parameters):
     array([0.25, 0.5 , 0.75])
     """
 
-    bins: int = param(integer, 1, LARGEST, default=10)
+    bins: int = param(integer, 1, LARGEST_INTEGER, default=10)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts i / bins."""
@@ -248,7 +257,7 @@ class MassBins(Parameters):
     array([0.2])
     """
 
-    bins: int = param(integer, 1, LARGEST, default=10)
+    bins: int = param(integer, 1, LARGEST_INTEGER, default=10)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts."""
@@ -317,7 +326,7 @@ class CalibrationBins(Tallies):
     8
     """
 
-    bins: int = param(integer, 1, LARGEST, default=10, sized=True)
+    bins: int = param(integer, 1, LARGEST_INTEGER, default=10, sized=True)
 
     def derive(self) -> None:
         """Find the cuts."""
@@ -463,7 +472,7 @@ class Means(Saved):
 def restored_memory(name: str, memory: Any, size: int) -> Floats:
     """Return the memory of a `Sums` in a state, whose first number is one of steps; or say what it must be."""
     found = restored_finite(name, memory, (size,))
-    if not 0 <= found[0] <= LARGEST:
+    if not 0 <= found[0] <= LARGEST_INTEGER:
         raise ValueError(f"{name} must begin with a number of steps, got {found[0]}")
     return found
 

@@ -24,7 +24,7 @@ from venn.online import chain, checkpoint, files
 from venn.online.chain import (
     APPLICATION,
     FORMAT,
-    LARGEST,
+    LARGEST_SQLITE,
     SCHEMA,
     UNREADABLE,
     VERSION,
@@ -677,7 +677,7 @@ def checked_id(id: Any) -> int | str:
     if isinstance(id, bool) or not isinstance(id, int | str):
         raise TypeError(f"id must be an int or a str, got {id!r}")
     if isinstance(id, int):
-        if not -LARGEST <= id <= LARGEST:
+        if not -LARGEST_SQLITE <= id <= LARGEST_SQLITE:
             raise ValueError(f"id must be an int of at most 64 bits or a str, got {id!r}")
         return int(id)
     try:

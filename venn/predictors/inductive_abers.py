@@ -22,13 +22,13 @@ from venn.saved import array, component, each, param
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, checked_covariates
 
-LARGEST = 1e300  # of scores that can be distinguished: larger ones are off the grid
+LARGEST_SCORE = 1e300  # of scores that can be distinguished: larger ones are off the grid
 
 
 def steps(scores: Floats) -> Floats:
     """Return the scores in whole steps of the grid of 1e-6, the same grid as for taxonomies."""
     grid = np.empty(scores.shape)
-    on_grid_within(scores.ravel(), LARGEST, GRID, OFFSET, grid.ravel())
+    on_grid_within(scores.ravel(), LARGEST_SCORE, GRID, OFFSET, grid.ravel())
     return grid
 
 
@@ -86,7 +86,7 @@ class ClasswiseAbers(Mergeable):
         c = len(self.classes)
         pairs, proba = np.empty((c, 2)), np.empty(c)
         nodes, leaves = self._calibrators.arrays
-        index = pairs_of_one(nodes, leaves, scores, LARGEST, GRID, OFFSET, np.empty((1, c)), pairs, proba)
+        index = pairs_of_one(nodes, leaves, scores, LARGEST_SCORE, GRID, OFFSET, np.empty((1, c)), pairs, proba)
         if c >= FEW:
             return ClassIntervals.unchecked(pairs, self.classes)
         proba.setflags(write=False)
