@@ -1,4 +1,4 @@
-"""From one predictor to another: a window that restarts when a monitor rings, and few examples that become many."""
+"""Predictors that start again or change: a window that restarts at an alarm, and a switch from few examples to many."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Restarting(HasLabels, AroundPredictor):
     _restarts: list[tuple[int, tuple[Any, ...]]] = state(part(list, none=False), start=own(lambda _: []))
 
     def derive(self) -> None:
-        """Look at the window that the predictor reads."""
+        """Find the window that the predictor reads."""
         window = taught(getattr(self.predictor, "machine", None))
         if not has_methods(window, "restart"):
             raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {self.predictor!r}")
@@ -144,7 +144,7 @@ class Restarting(HasLabels, AroundPredictor):
         return self.predictor.predict_one(x)
 
     def prepare(self, x: Any, y: Label) -> tuple[Prediction, Any]:
-        """Return the prediction for `x` before anything learns, and what the predictor notes; or refuse the example."""
+        """Return the prediction for `x` before anything learns, with what the predictor prepares; or refuse it."""
         self.space.check(y)
         return self.predict_one(x), self.predictor.prepare(x, y)
 
@@ -238,7 +238,7 @@ class Switch(HasLabels, Combined[Any]):
     _described: str = state(restored_text, start=own(_described))  # the same before and after the hand-over
 
     def derive(self) -> None:
-        """Compare the two; after the hand-over there is one."""
+        """Check that both predict the same kind of thing; after the switch there is one."""
         early, late = self.early, self.late
         parts = elementary([late])
         if not all(isinstance(part, Inductive) for part in parts):
@@ -271,7 +271,7 @@ class Switch(HasLabels, Combined[Any]):
 
     @property
     def machine(self) -> Any:
-        """The machine of `early`, which a panel teaches and shares; None after the hand-over."""
+        """The machine of `early`, which a panel teaches and shares; None after the switch."""
         return None if self.early is None else self.early.machine
 
     @property
@@ -300,7 +300,7 @@ class Switch(HasLabels, Combined[Any]):
         return block
 
     def of(self, parts: Sequence[Any]) -> Switch:
-        """Return a hand-over between other predictors, neither of which has learned."""
+        """Return a switch between other predictors that have learned nothing."""
         early, late = parts
         return Switch(early, late)
 

@@ -1,4 +1,4 @@
-"""Scalers: they map a machine's scores to probabilities, with any map and any source of scores."""
+"""Score calibrators: they map a machine's scores to probabilities, with any map and any source of scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from venn.saved import checked_keys, component, param, restored_bool, restored_i
 from venn.schedules import FIRST, Schedule, checked_schedule
 
 # -------------------------------------------------------------------------------------------------------- score sources
-# Sources of a scaler's scores: which machine scores the examples, and which scores a new object.
+# Sources of scores: which machine scores the examples, and which one scores a new object.
 #
 # A source is a small object that holds parameters. `feed(machine)` attaches it to a machine and returns a feed.
 
@@ -36,7 +36,7 @@ class Examples(NamedTuple):
 
 
 class ScoreSource(Protocol):
-    """Where a scaler's scores come from."""
+    """Where a calibrator's scores come from."""
 
     def feed(self, machine: Any) -> ScoreFeed:
         """Attach to a machine, or say what is wrong with it."""
@@ -136,7 +136,7 @@ class ScoreFeed(ABC):
 class _Read(NamedTuple):
     """A bag that all readers of one machine may use until its next example."""
 
-    machine: ref[Any]  # this object: an equal one may have learned other examples
+    machine: ref[Any]  # by identity: an equal machine may have learned other examples
     at: tuple[int, int]  # examples held, and learned ever
     examples: Examples
     readers: set[int]
@@ -180,7 +180,7 @@ class MachineFeed(ScoreFeed):
         return checked_examples(np.ascontiguousarray(bag.scores), np.ascontiguousarray(bag.counts.T))
 
     def examples(self, reader: object) -> Examples | None:
-        """Return the bag; it may be one that another reader has read after the same example."""
+        """Return the bag; readers share it until the next example."""
         at = self.held, self.n
         if self.held == 0:
             return None

@@ -102,7 +102,7 @@ class TransductiveVenn(WeighsClasses, OnMachine):
     shift: PriorShift | CovariateShift | None = param(default=None)
 
     def derive(self) -> None:
-        """Say which scores are read, and how examples weigh."""
+        """Tell the machine which scores are read, and set the weights of examples."""
         self._fixed = self.taxonomy.fixes_class(self.machine)
         if self.taxonomy.leave_one_out:
             self.machine.expect_leave_one_out()
@@ -274,7 +274,7 @@ class Conformal(WeighsClasses, OnMachine):
     shift: PriorShift | CovariateShift | None = param(default=None)
 
     def derive(self) -> None:
-        """Say which scores are read, and how examples weigh."""
+        """Tell the machine which scores are read, and set the weights of examples."""
         self.measure.check_machine(self.machine)
         if self.measure.leave_one_out:
             self.machine.expect_leave_one_out()
@@ -321,7 +321,7 @@ def weighed_pairs(table: ScoreTable, shift: CovariateShift) -> Floats:
 
 
 def one_against_all(name: str, machine: Any) -> Any:
-    """Return a machine that scores each class against all others, whichever these are; or say what is wrong with it."""
+    """Return a machine that scores each class against all others; refuse any other."""
     alone = inside(machine_of_classes(name, machine))
     if len(set(getattr(alone, "class_weights", ()))) > 1:
         raise ValueError(
@@ -386,7 +386,7 @@ class TransductiveVennAbers(OnMachine):
     shift: CovariateShift | None = param(checked_covariates, default=None)
 
     def derive(self) -> None:
-        """No example is in order yet."""
+        """Start without a sorted order."""
         if self.leave_one_out:
             self.machine.expect_leave_one_out()
         self._order = np.zeros((2, len(self.machine.classes), 0), np.int64)
