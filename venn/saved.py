@@ -484,7 +484,7 @@ class Saved:
     @asks
     def state(self) -> dict[str, Any]:
         """What was learned, as arrays, plain values and objects that can be saved; not what follows from these."""
-        return {field.name: _told(getattr(self, field.attribute), field.within) for field in self.learned_as}
+        return {field.name: _as_saved(getattr(self, field.attribute), field.within) for field in self.learned_as}
 
     def __repr__(self) -> str:
         try:
@@ -610,7 +610,7 @@ def _copied(value: Any) -> Any:
     return copy(value) if isinstance(value, GATHERED) else value
 
 
-def _told(value: Any, within: bool) -> Any:
+def _as_saved(value: Any, within: bool) -> Any:
     """Return a part of an object as its state has it."""
     if not within or value is None:
         return _copied(value)

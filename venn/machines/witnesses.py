@@ -36,7 +36,7 @@ class Witnesses:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[bytes, tuple[Any, Floats]] = {}
+        self._answers: dict[bytes, tuple[Any, Floats]] = {}
         self.full = False  # whether there are enough
 
     def note(self, rows: Any, answers: Floats) -> None:
@@ -46,8 +46,8 @@ class Witnesses:
         most = max(LEAST, min(MOST, CELLS // rows.shape[1]))
         for i in range(len(rows)):
             row = rows[i : i + 1]
-            self._kept.setdefault(row.tobytes(), (row, answers[i : i + 1].copy()))
-            if len(self._kept) >= most:
+            self._answers.setdefault(row.tobytes(), (row, answers[i : i + 1].copy()))
+            if len(self._answers) >= most:
                 self.full = True
                 return
 
@@ -55,7 +55,7 @@ class Witnesses:
     def told(self) -> list[tuple[Any, Floats]]:
         """Objects and (n, c) answers as a file holds them: arrays, sparse rows, lists of cells."""
         together: dict[Any, list[tuple[Any, Floats]]] = {}
-        for row, answer in list(self._kept.values()):  # another thread may add to them
+        for row, answer in list(self._answers.values()):  # another thread may add to them
             together.setdefault((type(row), row.shape[1]), []).append((row, answer))
         told: list[tuple[Any, Floats]] = []
         for (kind, _), pairs in together.items():

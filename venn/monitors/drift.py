@@ -275,7 +275,7 @@ class Drift(TakesTurns, Watching):
             self.p_value = p
             self._trace.add(p)
             each = (self._ville.update(p), self._repeated.update(p))
-            named += tuple(self._told(alarm) for alarm in each if alarm is not None)
+            named += tuple(self._in_words(alarm) for alarm in each if alarm is not None)
         return self._rang(tuple(replace(alarm, about=ABOUT) for alarm in named)) if named else ()
 
     # ------------------------------------------------------------------- blocks
@@ -329,7 +329,7 @@ class Drift(TakesTurns, Watching):
         self.pending = False
         rung = () if self._column_drift is None else self._column_drift.called()
         each = (self._ville.alarm(), self._repeated.alarm()) if self._whole else ()
-        rung += tuple(self._told(alarm) for alarm in each if alarm is not None)
+        rung += tuple(self._in_words(alarm) for alarm in each if alarm is not None)
         return self._rang(tuple(replace(alarm, about=ABOUT) for alarm in rung))
 
     def _look(self) -> None:
@@ -398,7 +398,7 @@ class Drift(TakesTurns, Watching):
             DOUBTFUL, change.step, change, ABOUT, lasting.detector, details, reason=lasting.reason, kind=words
         )
 
-    def _told(self, alarm: Alarm) -> Alarm:
+    def _in_words(self, alarm: Alarm) -> Alarm:
         """Return an alarm in the words of objects, with the number of the object."""
         seldom = f"this alarm ever rings with probability at most {self.share:g}"
         if alarm.detector == "ShiryaevRoberts":

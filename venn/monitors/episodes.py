@@ -204,7 +204,7 @@ def episodes_of(watchers: Mapping[str, Any], place: Placing = numbered) -> Episo
         else:
             now.append(one)
     after = [each[0].rang for each in found[1:]]
-    return Episodes(_told(number, each, after[number - 1 : number]) for number, each in enumerate(found, 1))
+    return Episodes(_episode(number, each, after[number - 1 : number]) for number, each in enumerate(found, 1))
 
 
 def _sightings(watchers: Mapping[str, Any], place: Placing) -> Iterable[Sighting]:
@@ -222,7 +222,7 @@ def _sightings(watchers: Mapping[str, Any], place: Placing) -> Iterable[Sighting
             )  # fmt: skip
 
 
-def _told(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
+def _episode(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
     """Return an episode made of sightings, in the order of first alarms; `after` are the moments of later alarms."""
     best = min(seen, key=lambda one: (one.sees == "objects" and one.case.change.earlier, one.rang.when))
     kinds = list(dict.fromkeys(one.case.kind for one in seen if one.case.kind))

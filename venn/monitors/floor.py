@@ -557,10 +557,10 @@ class FloorWatch(TakesTurns, Watching):
         self.trace.add(z)
         if bets.log >= self._thresholds[0] and not self.first:
             self.first = self.n
-            rung.append(self._told("Ville", bets.log))
+            rung.append(self._alarm("Ville", bets.log))
         if bets.log_sum >= self._thresholds[1]:
             self.rung += 1
-            rung.append(self._told("ShiryaevRoberts", bets.log_sum))
+            rung.append(self._alarm("ShiryaevRoberts", bets.log_sum))
             bets.forget()
         if rung:
             change, before, detector = self._began(), self.case(), against(rung[0].detector, self.claim)
@@ -620,19 +620,19 @@ class FloorWatch(TakesTurns, Watching):
         size = min(self.n, self.memory)
         span = f"of the last {size}" if self.n > size else f"of all {size}"
         if not self.below:
-            return f"{self.claim}; {self._said(self.mean(size))} {span}"
+            return f"{self.claim}; {self._in_words(self.mean(size))} {span}"
         parts, case = [], self.case()
         if case is not None and self._lasts:
             since = self.n - case.change.step + 1
             size, span = (since, f"of the {since} since then") if since < size else (size, span)
             begun = str(case.change).replace("about", "about question" if self.by_lot else "about")
-            parts.append(f"since {begun}: {self._said(self.mean(size))} {span}")
+            parts.append(f"since {begun}: {self._in_words(self.mean(size))} {span}")
             parts.append(f"last alarm at {case.last}")
         if self.since_start:
-            parts.append(f"since the start {self._said(self.worst_mean)} at best, by a bound for all steps")
+            parts.append(f"since the start {self._in_words(self.worst_mean)} at best, by a bound for all steps")
         return f"{BELOW}, {self.floor}, {'; '.join(parts)}"
 
-    def _said(self, mean: float) -> str:
+    def _in_words(self, mean: float) -> str:
         """Return a mean loss in words: an estimate, where labels come by lot."""
         return f"{self.floor.of.said(mean)}{'' if self.floor.chance == 1 else ', by estimate,'}"
 
@@ -648,7 +648,7 @@ class FloorWatch(TakesTurns, Watching):
         detector = against("Ville or ShiryaevRoberts" if lasts else "StitchedBound", self.claim)
         return Verdict(BELOW, since, change, LOSSES, detector, self.sentence, reason=self.sentence)
 
-    def _told(self, detector: str, log_evidence: float) -> Alarm:
+    def _alarm(self, detector: str, log_evidence: float) -> Alarm:
         """Return an alarm."""
         floor = self.floor
         seldom, what = f"this alarm ever rings with probability at most {floor.level:g}", ""

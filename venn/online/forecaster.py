@@ -621,9 +621,9 @@ class Forecaster(InBlocks):
         question, told = prepared.question, prepared.told or dict[str, Any]()
         if question is not self._asked:  # it has learned since
             question = self._question(x)
-        said = {name: self._said(self[name], question) for name in self.monitors}
+        said = {name: self._prediction(self[name], question) for name in self.monitors}
         if self.floors and FORECAST not in told:
-            told = {FORECAST: self._said(self[FORECAST], question)}
+            told = {FORECAST: self._prediction(self[FORECAST], question)}
         try:
             self._teach(x, y, prepared)
         finally:

@@ -661,7 +661,7 @@ class Online(TakesTurns):
             while part:
                 event = part[0]
                 question = _is_question(event)
-                if (again and self._held(event, question)) or (not question and self.undrawn(event.id)):
+                if (again and self._in_journal(event, question)) or (not question and self.undrawn(event.id)):
                     part = part[1:]
                     continue
                 for taken in self.take(list(takewhile(_is_event, part))):
@@ -810,7 +810,7 @@ class Online(TakesTurns):
         return found.event
 
     @asks
-    def _held(self, event: Any, question: bool) -> bool:
+    def _in_journal(self, event: Any, question: bool) -> bool:
         """Return whether the journal holds an event, or say how the two differ."""
         self._check_open()
         id = checked_id(event.id)

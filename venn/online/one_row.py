@@ -70,7 +70,7 @@ class RowStep:
         for one, read in self.forecasts:
             said[id(one)] = one.of_scores(scores[id(read)], read)[:, 0]
         for mixture in self.mixtures:
-            each = heard[id(mixture)] = mixture.heard([_said(one, said) for one in mixture.experts])
+            each = heard[id(mixture)] = mixture.heard([_prediction(one, said) for one in mixture.experts])
             said[id(mixture)] = mixture.of_heard(each)
         question.answered = RowAnswer(self, row, scores, heard)
 
@@ -92,8 +92,8 @@ class RowStep:
             raise failure
 
 
-def _said(predictor: Any, said: dict[int, Any]) -> Any:
+def _prediction(predictor: Any, said: dict[int, Any]) -> Any:
     """Return a prediction: a known one, or one combined from known ones."""
     if id(predictor) not in said:
-        said[id(predictor)] = predictor.combined([_said(one, said) for one in predictor.asked])
+        said[id(predictor)] = predictor.combined([_prediction(one, said) for one in predictor.asked])
     return said[id(predictor)]

@@ -194,18 +194,18 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
     def _predicted(self, x: Any) -> dict[str, Any]:
         question = self._question(x)
-        return {name: self._said(predictor, question) for name, predictor in self._predictors.items()}
+        return {name: self._prediction(predictor, question) for name, predictor in self._predictors.items()}
 
     def _question(self, x: Any) -> Query:
         """Return the question about an object. A subclass may return one that holds earlier answers."""
         return Query(x)
 
-    def _said(self, predictor: Any, question: Query) -> Any:
+    def _prediction(self, predictor: Any, question: Query) -> Any:
         """Return a predictor's prediction; it is made once for each question."""
         said, key = question.said, id(predictor)
         if key not in said:
             if isinstance(predictor, Combined):
-                said[key] = predictor.combined([self._said(part, question) for part in predictor.asked])
+                said[key] = predictor.combined([self._prediction(part, question) for part in predictor.asked])
             else:
                 said[key] = predictor.predict_one(put(predictor, question))
         return said[key]
@@ -345,7 +345,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         for machine in machines:
             machine.check(put(machine, question), y)
         prepared = Prepared([
-            predictor.compared([self._said(one, question) for one in predictor.owner.experts])
+            predictor.compared([self._prediction(one, question) for one in predictor.owner.experts])
             if isinstance(predictor, Weighing) else predictor.prepare(put(predictor, question), y)
             for predictor in self._learners
         ])  # fmt: skip

@@ -397,7 +397,7 @@ class Adaptive(LongRun):
             raise ValueError(f"steps must be ConstantSteps() where there are groups, got {self.steps!r}")
         self.space = label_space(tuple(self.predictor.classes))
         self._may_restart = hasattr(self.predictor, "restarts")
-        self._kept: tuple[Any, Asked] | None = None
+        self._remembered: tuple[Any, Asked] | None = None
         super().derive()
 
     @property
@@ -458,7 +458,7 @@ class Adaptive(LongRun):
 
     def _ask(self, x: Any) -> Asked:
         """Return the answer about `x`; a repeated question costs nothing."""
-        key, kept = self._key(x), self._kept
+        key, kept = self._key(x), self._remembered
         if kept is not None and key is not None and kept[0] == key:
             return kept[1]
         now = self.predictor.predict_one(x)
@@ -472,7 +472,7 @@ class Adaptive(LongRun):
         on_levels(self._books, g, now.p_values, values)
         told = PredictionSet.unchecked(values, self.space.labels, smoothed=now.smoothed, guaranteed=LONG_RUN)
         asked = told, now, g, len(self.predictor.restarts) if self._may_restart else 0
-        self._kept = key, asked
+        self._remembered = key, asked
         return asked
 
     def _key(self, x: Any) -> Any:
@@ -516,7 +516,7 @@ class Adaptive(LongRun):
         try:
             super().commit(x, y, prepared)
         finally:  # also after an error the predictor may have learned
-            self._kept = None
+            self._remembered = None
 
     def _learn(self, said: Any, truth: int) -> None:
         told, now, g, restarts = said

@@ -364,14 +364,14 @@ class Refits(LateExperts):
 
     def said_of(self, row: Any) -> Floats:
         """Return the same for a checked object."""
-        return self._said(row)[:, 0]
+        return self._predicted(row)[:, 0]
 
     @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (3, n, c) probabilities for n objects; NaN before the first fit."""
-        return self._said(clean_rows(X, self._features))
+        return self._predicted(clean_rows(X, self._features))
 
-    def _said(self, rows: Any) -> Floats:
+    def _predicted(self, rows: Any) -> Floats:
         if self.learners is None:
             return np.full((KINDS, len(rows), len(self.classes)), np.nan)
         return self.learners.answer(rows)
@@ -454,14 +454,14 @@ class NumberRefits(LateExperts):
 
     def said_of(self, row: Any) -> Floats:
         """Return the same for a checked object."""
-        return self._said(row)[0]
+        return self._predicted(row)[0]
 
     @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (n, 3, 100) quantiles for n objects; NaN before the first fit."""
-        return self._said(clean_rows(X, self._features))
+        return self._predicted(clean_rows(X, self._features))
 
-    def _said(self, rows: Any) -> Floats:
+    def _predicted(self, rows: Any) -> Floats:
         said = np.full((len(rows), OF_NUMBERS, len(LEVELS)), np.nan)
         if self.forest is not None and self.process is not None:
             labels = self.forest.labels

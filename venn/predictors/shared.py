@@ -13,7 +13,7 @@ from venn.predictors.learning import Predictor
 from venn.saved import component, param
 
 
-def _told(name: str, value: Any) -> Any:
+def _class_labels(name: str, value: Any) -> Any:
     """Return the labels of a space of classes, another space itself; or say what is wrong with them."""
     space = label_space(value)
     return space.labels or space
@@ -46,7 +46,7 @@ class SharedForecast(HasLabels, Predictor):
 
     exponent = 1.0  # in the pool at first: until other experts have learned something, it alone counts
 
-    of: Any = param(_told)
+    of: Any = param(_class_labels)
 
     def derive(self) -> None:
         """Start without a forecast."""

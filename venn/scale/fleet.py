@@ -369,16 +369,16 @@ class Fleet:
     def _predicted(self, key: Any, objects: Sequence[Any]) -> list[Any]:
         self._check_open()
         if not isinstance(key, str) or key not in self._numbers:  # a key begins with its first event
-            return self._told_of(self._fresh(checked_key(key)), objects)
+            return self._predictions_for(self._fresh(checked_key(key)), objects)
         place, run = self._run(key)
         with self._trying(place):
-            return self._told_of(run, objects)
+            return self._predictions_for(run, objects)
 
-    def _told_of(self, run: KeyRun, objects: Sequence[Any]) -> list[Any]:
-        return [self._told(run, run.predict(*self._cleaned(x), self._foretell).predictions) for x in objects]
+    def _predictions_for(self, run: KeyRun, objects: Sequence[Any]) -> list[Any]:
+        return [self._for_user(run, run.predict(*self._cleaned(x), self._foretell).predictions) for x in objects]
 
     @staticmethod
-    def _told(run: KeyRun, predictions: Any) -> Any:
+    def _for_user(run: KeyRun, predictions: Any) -> Any:
         return next(iter(predictions.values())) if run.alone else predictions
 
     @in_turn
@@ -413,7 +413,7 @@ class Fleet:
                 said = encode(found.predictions)
                 run.ask(id, kept, found.predictions)
                 self._write(place, run, ASK, id, content, None, said, found.prior)
-        return self._told(run, found.predictions)
+        return self._for_user(run, found.predictions)
 
     @in_turn
     def answer(self, key: str, id: int | str, y: Any) -> tuple[KeyChange, ...]:

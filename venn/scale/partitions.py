@@ -145,7 +145,7 @@ def follow(
         event: KeyedEvent | None = None
         try:
             with fleet.transaction():
-                event = _told(fleet, message, key(message), partition)
+                event = _processed(fleet, message, key(message), partition)
                 fleet.reach(name, message.position)
         except REFUSED as error:
             if refused is None:
@@ -157,7 +157,7 @@ def follow(
             yield event
 
 
-def _told(fleet: Fleet, message: Any, key: str, partition: Any) -> KeyedEvent:
+def _processed(fleet: Fleet, message: Any, key: str, partition: Any) -> KeyedEvent:
     """Tell a fleet what a message says: a question, an answer or both."""
     id, prediction = message.id, None
     named: tuple[KeyChange, ...] = ()

@@ -167,7 +167,7 @@ class SeriesForecaster(TakesTurns, Saved):
             raise ValueError(f"levels must be {self.levels}, with two watches, got {levels!r} and {watches!r}")
         if future is not None and future.shape != (self.horizon, len(self.names)):
             raise ValueError(f"future must be {self.horizon} rows of {len(self.names)} covariates, got {future.shape}")
-        self._said: tuple[bytes | None, Told, Floats, Floats] | None = None
+        self._forecast_now: tuple[bytes | None, Told, Floats, Floats] | None = None
 
     # --------------------------------------------------------------- learning
 
@@ -196,7 +196,7 @@ class SeriesForecaster(TakesTurns, Saved):
         p_values = self._levels.learn(value, told)
         self._experts.learn(value, row, None if said is None else said[1])
         self.n += 1
-        self._future, self._said = None, None
+        self._future, self._forecast_now = None, None
         if not math.isnan(p_values[0]) and self.watch.update(float(p_values[0])):
             self._levels.start_clock()
         self.account_watch.update(self._levels.used(), tuple(self.levels))
@@ -334,10 +334,10 @@ class SeriesForecaster(TakesTurns, Saved):
 
     def _say(self, future: Floats | None) -> tuple[bytes | None, Told, Floats, Floats]:
         key = None if future is None else future.tobytes()
-        if self._said is None or self._said[0] != key:
+        if self._forecast_now is None or self._forecast_now[0] != key:
             told = self._experts.say(self._experts.usual() if future is None else future)
-            self._said = key, told, *self._levels.tell(told.quantiles)
-        return self._said
+            self._forecast_now = key, told, *self._levels.tell(told.quantiles)
+        return self._forecast_now
 
     # --------------------------------------------------------------- reading
 
