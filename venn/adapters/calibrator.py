@@ -33,7 +33,7 @@ try:
 except ImportError:  # scikit-learn < 1.6
 
     class FrozenEstimator:  # type: ignore[no-redef]
-        """Stands in for the class of later versions: nothing is an instance."""
+        """A stand-in for the class of later versions, without instances."""
 
 
 LARGEST_FLOAT = np.finfo(np.float64).max
