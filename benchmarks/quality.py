@@ -49,8 +49,8 @@ FIELDS = ("accuracy", "lower", "upper", "width", "log_loss", "brier")
 # The machine and predictor behind each name in the table.
 PREDICTORS = {
     "published: hinge, training, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
-    "hinge, span-leave_one_out, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()))),
-    "hinge, span-leave_one_out, Venn-Abers": ("hinge", venn.TransductiveVennAbers),
+    "hinge, span leave-one-out, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()))),
+    "hinge, span leave-one-out, Venn-Abers": ("hinge", venn.TransductiveVennAbers),
     "hinge, training, Platt": ("hinge", lambda m: venn.ScoreCalibrator(m, venn.maps.Platt())),
     "squares, training, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
     "squares, leave-one-out, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()))),
@@ -92,7 +92,7 @@ PREDICTORS = {
         lambda m: venn.InductiveVenn(m.fresh(), venn.taxonomies.AdaptiveMarginBins()),
     ),
     "squares, inductive, Venn-Abers": ("squares", lambda m: venn.InductiveVennAbers(m.fresh())),
-    "several widths, leave_one_out, Venn-Abers": ("several widths", venn.TransductiveVennAbers),
+    "several widths, leave-one-out, Venn-Abers": ("several widths", venn.TransductiveVennAbers),
 }  # fmt: skip
 FORECASTER = {"forecaster: intervals (V-mix)": "intervals", "forecaster: forecast": "forecast"}
 TITLES = (*PREDICTORS, *FORECASTER)

@@ -89,7 +89,7 @@ JOBS = [
             Contender(SK, "`SVC`, 2c fits a step", BruteSVM, "`OneVsAllSVM`, `Argmax`"),
             Contender(
                 A,
-                "`LeastSquaresSVM`, leave_one_out, adaptive bins",
+                "`LeastSquaresSVM`, leave-one-out, adaptive bins",
                 ours(
                     lambda t: venn.TransductiveVenn(squares(t), venn.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins()))
                 ),

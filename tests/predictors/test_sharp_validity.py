@@ -55,7 +55,7 @@ TAXONOMIES = {
 }
 VALID = {
     **{
-        f"{kind.__name__}, leave_one_out, {name}": lambda data, c, kind=kind, t=t: venn.TransductiveVenn(
+        f"{kind.__name__}, leave-one-out, {name}": lambda data, c, kind=kind, t=t: venn.TransductiveVenn(
             kind(data, c), venn.LeaveOneOut(t)
         )
         for kind in (squares, hinge)
