@@ -89,7 +89,7 @@ def squares(more):
     return Benchmark(
         f"least_squares.py {more} --samples 6 --no-hinge",
         figures(
-            ("0.machine_seconds", "s the replay, machine alone"), ("0.ours_seconds", "s with deleted scores"),
+            ("0.machine_seconds", "s the replay, machine alone"), ("0.ours_seconds", "s with leave-one-out scores"),
             ("0.abers_seconds", "s with Venn-Abers"), ("0.ratio_refit", "+times as fast as refitting"),
             ("0.ours_over_floor", "times reading the factor"),
         ),

@@ -12,8 +12,8 @@ factors take M n^2 / 2 numbers; a processor whose last cache does not hold them 
 step: 48 MB of twelve members at n = 1000, beside 4 MB of one.
 
 With `--loss`: the ratio of log losses over steps 100 to 500 of each set to those of `TransductiveVennAbers` on
-`LeastSquaresSVM(RBF(1 / d), C=1)`, of V-mix on the bank of three and of its mixture with beta calibration on deleted
-scores of the member of C = 3. Prints one JSON line.
+`LeastSquaresSVM(RBF(1 / d), C=1)`, of V-mix on the bank of three and of its mixture with beta calibration on
+leave-one-out scores of the member of C = 3. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 import streams
 import venn
 from venn.machines import Bank, Mixture, MultiscaleRBF
-from venn.predictors import DeletedScores, ExpertMixture
+from venn.predictors import ExpertMixture, LeaveOneOutScores
 
 WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0)
 FEATURES = 8
@@ -88,7 +88,7 @@ def losses(name, seed):
     stream = streams.load(name, shuffle=seed)
     d = len(np.asarray(stream.X[0]))
     bank = Bank(MultiscaleRBF(), stream.classes)
-    beta = venn.Scaler(bank.members[1], venn.maps.BetaCalibration(), DeletedScores())
+    beta = venn.ScoreCalibrator(bank.members[1], venn.maps.BetaCalibration(), LeaveOneOutScores())
     vmix = venn.TransductiveVennAbers(Mixture(bank))
     panel = venn.Panel(
         base=venn.TransductiveVennAbers(venn.LeastSquaresSVM(venn.RBF(1 / d), 1.0, stream.classes)),

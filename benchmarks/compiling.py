@@ -23,7 +23,7 @@ from collections import defaultdict
 
 PREDICTORS = {
     "LeastSquaresSVM": "venn.TransductiveVenn(venn.{0}(venn.RBF(0.5), C=10, classes=classes), "
-    "venn.Deleted(venn.taxonomies.AdaptiveMarginBins()))",
+    "venn.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins()))",
     "OneVsAllSVM": "venn.TransductiveVenn(venn.{0}(venn.RBF(0.5), C=10, classes=classes), venn.Argmax())",
 }
 

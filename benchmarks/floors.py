@@ -7,7 +7,8 @@ separately by numpy, by a bare compiled loop, or by the library below.
 
     squares    a step of `LeastSquaresSVM` on Car, label learned: one kernel row (squared distances and exponentials)
                and one reading of the packed factor
-    classwise  what `TransductiveVennAbers` adds to that step: sorting the c columns of n deleted scores, which all
+    classwise  what `TransductiveVennAbers` adds to that step: sorting the c columns of n leave-one-out scores, which
+    all
                change at each step
     hinge      a step of `OneVsAllSVM` with argmax counts, on Car: one kernel row, and one pass of the n x m kernel
                values of the m support vectors that are free, for each of the 2c problems that are not solved already
@@ -118,9 +119,9 @@ def hinge(stream):
     five = made()
     panel = venn.Panel(
         venn=venn.TransductiveVenn(five, venn.Argmax()),
-        conformal=venn.Conformal(five, venn.nonconformity.Margin(deleted=False)),
-        platt=venn.Scaler(five, venn.maps.Platt()), binning=venn.Scaler(five, venn.maps.Binning()),
-        isotonic=venn.Scaler(five, venn.maps.Isotonic()),
+        conformal=venn.Conformal(five, venn.nonconformity.Margin(leave_one_out=False)),
+        platt=venn.ScoreCalibrator(five, venn.maps.Platt()), binning=venn.ScoreCalibrator(five, venn.maps.Binning()),
+        isotonic=venn.ScoreCalibrator(five, venn.maps.Isotonic()),
     )  # fmt: skip
     together = timed(lambda: steps_of(panel, stream)) / n
     return {"hinge": (ours, floor), "panel": (together, ours)}

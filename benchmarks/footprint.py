@@ -35,7 +35,7 @@ for x, y in stream:
     model.learn_one(x, y)
 """
 MACHINES = {
-    "LeastSquaresSVM": ", venn.Deleted(venn.taxonomies.AdaptiveMarginBins())",
+    "LeastSquaresSVM": ", venn.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins())",
     "OneVsAllSVM": ", venn.Argmax()",
 }
 

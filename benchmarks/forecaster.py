@@ -3,11 +3,11 @@
     python benchmarks/forecaster.py [--shuffles 10] [--steps 500] [--first 0 30] [--sets car pima ...] [--out FILE]
     python benchmarks/forecaster.py --markdown runs/forecaster.md    # ten minutes; tables
 
-Beside the forecaster stand Venn-Abers and the usual scalings, fitted to deleted scores, on one least-squares machine
-with RBF("auto") and C = 1. The first 100 steps do not count (on sets of fewer than 300 examples, the first third). All
-sets are shuffled. One JSON line for each `--first`: for each set the ratio of the forecaster's log loss to that of
-Venn-Abers, and to that of the scaling that is best on this set; then the means of these. Each finished set and shuffle
-is a line of the file, and is not repeated.
+Beside the forecaster stand Venn-Abers and the usual scalings, fitted to leave-one-out scores, on one least-squares
+machine with RBF("auto") and C = 1. The first 100 steps do not count (on sets of fewer than 300 examples, the first
+third). All sets are shuffled. One JSON line for each `--first`: for each set the ratio of the forecaster's log loss to
+that of Venn-Abers, and to that of the scaling that is best on this set; then the means of these. Each finished set and
+shuffle is a line of the file, and is not repeated.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def losses(data: str, seed: int, steps: int, first: int) -> dict[str, float]:
     stream = streams.load(data, shuffle=seed)
     n = min(len(stream), steps)
     machine = venn.LeastSquaresSVM(venn.RBF("auto"), 1.0, stream.classes)
-    deleted = venn.predictors.DeletedScores()
-    beside = {name: venn.Scaler(machine, make(), deleted) for name, make in SCALINGS.items()}
+    leave_one_out = venn.predictors.LeaveOneOutScores()
+    beside = {name: venn.ScoreCalibrator(machine, make(), leave_one_out) for name, make in SCALINGS.items()}
     model = venn.Forecaster(
         stream.classes, first=first, beside={"abers": venn.TransductiveVennAbers(machine), **beside}
     )

@@ -5,8 +5,8 @@
 
 The streams of examples/alarms.py, three of each, 1000 examples before the change and 1000 after it; and electricity
 prices in the order of time, 1200 examples from the first and from the 20 001st. "together" is what `venn run` watches
-by `--predictors abers,deleted,conformal`: three monitors and one `Drift` that share the level .01. Prints a JSON line
-for each stream: the first alarm after the change (None: none), and how many came before it.
+by `--predictors abers,leave_one_out,conformal`: three monitors and one `Drift` that share the level .01. Prints a JSON
+line for each stream: the first alarm after the change (None: none), and how many came before it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def rings(stream, kernel, C):
     machine = venn.LeastSquaresSVM(kernel, C, stream.classes)
     panel = venn.Panel(
         abers=venn.TransductiveVennAbers(machine),
-        deleted=venn.TransductiveVenn(machine, venn.taxonomies.Deleted(venn.taxonomies.AdaptiveMarginBins())),
+        leave_one_out=venn.TransductiveVenn(machine, venn.taxonomies.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins())),
         conformal=venn.Conformal(machine),
     )
     record = venn.replay(stream, panel, progress=False)

@@ -2,11 +2,11 @@
 
     python benchmarks/least_squares.py --data car --gamma 0.5 --C 10
 
-Ours is timed over the whole replay, prediction with deleted scores and learning, compilation excluded.
+Ours is timed over the whole replay, prediction with leave-one-out scores and learning, compilation excluded.
 Against it
 
     refit    what a user would write with scipy: the kernel matrix kept and grown by a row each step, one
-             Cholesky factor and inverse of K + I / C from nothing (LAPACK's potrf and potri), deleted scores
+             Cholesky factor and inverse of K + I / C from nothing (LAPACK's potrf and potri), leave-one-out scores
              of all examples and classes under every hypothesis in numpy, argmax counts;
     hinge    the replay by `venn.OneVsAllSVM` with the same kernel and C, training scores, whole as well.
 
@@ -49,7 +49,7 @@ def abers(stream, gamma, C):
 def squares(stream, gamma, C):
     """Return seconds, figures and residual of our replay."""
     machine = venn.LeastSquaresSVM(venn.RBF(gamma), C, stream.classes)
-    seconds, figures = replay(stream, venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())))
+    seconds, figures = replay(stream, venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())))
     return seconds, figures, machine.residual
 
 

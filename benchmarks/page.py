@@ -26,7 +26,7 @@ from venn.show.page.feed import Feed, Point
 from venn.show.page.page import document
 
 CLASSES = ("no", "yes", "perhaps")
-NAMES = ("venn", "deleted", "conformal", "platt")
+NAMES = ("venn", "leave_one_out", "conformal", "platt")
 
 
 def predictions(rng):

@@ -26,10 +26,10 @@ from venn.nonconformity import Margin
 from venn.predictors.transductive import Conformal
 
 READERS = {
-    "conformal": lambda machine: Conformal(machine, Margin(deleted=False)),
-    "platt": lambda machine: venn.Scaler(machine, venn.maps.Platt()),
-    "binning": lambda machine: venn.Scaler(machine, venn.maps.Binning()),
-    "isotonic": lambda machine: venn.Scaler(machine, venn.maps.Isotonic()),
+    "conformal": lambda machine: Conformal(machine, Margin(leave_one_out=False)),
+    "platt": lambda machine: venn.ScoreCalibrator(machine, venn.maps.Platt()),
+    "binning": lambda machine: venn.ScoreCalibrator(machine, venn.maps.Binning()),
+    "isotonic": lambda machine: venn.ScoreCalibrator(machine, venn.maps.Isotonic()),
 }
 
 

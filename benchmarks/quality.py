@@ -33,7 +33,7 @@ from threadpoolctl import threadpool_limits
 
 import streams
 import venn
-from venn.predictors import DeletedScores
+from venn.predictors import LeaveOneOutScores
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 from studies.document import written
@@ -49,35 +49,41 @@ FIELDS = ("accuracy", "lower", "upper", "width", "log_loss", "brier")
 # The machine and predictor behind each name in the table.
 PREDICTORS = {
     "published: hinge, training, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
-    "hinge, span-deleted, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()))),
-    "hinge, span-deleted, Venn-Abers": ("hinge", venn.TransductiveVennAbers),
-    "hinge, training, Platt": ("hinge", lambda m: venn.Scaler(m, venn.maps.Platt())),
+    "hinge, span leave-one-out, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()))),
+    "hinge, span leave-one-out, Venn-Abers": ("hinge", venn.TransductiveVennAbers),
+    "hinge, training, Platt": ("hinge", lambda m: venn.ScoreCalibrator(m, venn.maps.Platt())),
     "squares, training, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
-    "squares, deleted, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()))),
-    "squares, deleted, argmax, row mean": (
+    "squares, leave-one-out, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()))),
+    "squares, leave-one-out, argmax, row mean": (
         "squares",
-        lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.Argmax()), venn.prediction.RowMean()),
+        lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()), venn.prediction.RowMean()),
     ),
-    "squares, deleted, margin bins": (
+    "squares, leave-one-out, margin bins": (
         "squares",
-        lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.taxonomies.MarginBins())),
+        lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.taxonomies.MarginBins())),
     ),
-    "squares, deleted, adaptive bins": (
+    "squares, leave-one-out, adaptive bins": (
         "squares",
-        lambda m: venn.TransductiveVenn(m, venn.Deleted(venn.taxonomies.AdaptiveMarginBins())),
+        lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins())),
     ),
-    "squares, training, Venn-Abers": ("squares", lambda m: venn.TransductiveVennAbers(m, deleted=False)),
-    "squares, deleted, Venn-Abers": ("squares", venn.TransductiveVennAbers),
-    "squares, training, Platt": ("squares", lambda m: venn.Scaler(m, venn.maps.Platt())),
-    "squares, deleted, Platt": ("squares", lambda m: venn.Scaler(m, venn.maps.Platt(), DeletedScores())),
-    "squares, deleted, beta calibration": (
+    "squares, training, Venn-Abers": ("squares", lambda m: venn.TransductiveVennAbers(m, leave_one_out=False)),
+    "squares, leave-one-out, Venn-Abers": ("squares", venn.TransductiveVennAbers),
+    "squares, training, Platt": ("squares", lambda m: venn.ScoreCalibrator(m, venn.maps.Platt())),
+    "squares, leave-one-out, Platt": (
         "squares",
-        lambda m: venn.Scaler(m, venn.maps.BetaCalibration(), DeletedScores()),
+        lambda m: venn.ScoreCalibrator(m, venn.maps.Platt(), LeaveOneOutScores()),
     ),
-    "squares, deleted, isotonic": ("squares", lambda m: venn.Scaler(m, venn.maps.Isotonic("linear"), DeletedScores())),
-    "squares, deleted, binning": (
+    "squares, leave-one-out, beta calibration": (
         "squares",
-        lambda m: venn.Scaler(m, venn.maps.Binning(laplace=True), DeletedScores()),
+        lambda m: venn.ScoreCalibrator(m, venn.maps.BetaCalibration(), LeaveOneOutScores()),
+    ),
+    "squares, leave-one-out, isotonic": (
+        "squares",
+        lambda m: venn.ScoreCalibrator(m, venn.maps.Isotonic("linear"), LeaveOneOutScores()),
+    ),
+    "squares, leave-one-out, binning": (
+        "squares",
+        lambda m: venn.ScoreCalibrator(m, venn.maps.Binning(laplace=True), LeaveOneOutScores()),
     ),
     "squares, cross, argmax": ("squares", lambda m: venn.predictors.CrossVenn(m.fresh(), taxonomy=venn.Argmax())),
     "squares, inductive, argmax": ("squares", lambda m: venn.InductiveVenn(m.fresh(), venn.Argmax())),
@@ -86,7 +92,7 @@ PREDICTORS = {
         lambda m: venn.InductiveVenn(m.fresh(), venn.taxonomies.AdaptiveMarginBins()),
     ),
     "squares, inductive, Venn-Abers": ("squares", lambda m: venn.InductiveVennAbers(m.fresh())),
-    "several widths, deleted, Venn-Abers": ("several widths", venn.TransductiveVennAbers),
+    "several widths, leave-one-out, Venn-Abers": ("several widths", venn.TransductiveVennAbers),
 }  # fmt: skip
 FORECASTER = {"forecaster: intervals (V-mix)": "intervals", "forecaster: forecast": "forecast"}
 TITLES = (*PREDICTORS, *FORECASTER)
@@ -230,9 +236,9 @@ def table(args):
             f"{worst['deviation']:.2f} | {worst['outside']:.2f} |"
         )
     chosen = [
-        "published: hinge, training, argmax", "hinge, training, Platt", "squares, deleted, argmax",
-        "squares, deleted, adaptive bins", "squares, deleted, Venn-Abers", "squares, training, Platt",
-        "squares, deleted, Platt", "squares, deleted, beta calibration", "forecaster: intervals (V-mix)",
+        "published: hinge, training, argmax", "hinge, training, Platt", "squares, leave-one-out, argmax",
+        "squares, leave-one-out, adaptive bins", "squares, leave-one-out, Venn-Abers", "squares, training, Platt",
+        "squares, leave-one-out, Platt", "squares, leave-one-out, beta calibration", "forecaster: intervals (V-mix)",
         "forecaster: forecast",
     ]  # fmt: skip
     for field, heading in (("log_loss", "Log loss"), ("width", "Width"), ("accuracy", "Accuracy")):

@@ -3,8 +3,8 @@
     python benchmarks/scalers.py --n 1000 10000
 
 A step fits the maps to all examples learned, whose scores have all moved a little, and maps one new object's scores.
-Ours is the `Scaler` with each map; `--classes` machines, one map for each. Against it, what a user would do with
-scikit-learn: fit a calibrator of each class anew on the same scores. Not every map has a counterpart there:
+Ours is the `ScoreCalibrator` with each map; `--classes` machines, one map for each. Against it, what a user would do
+with scikit-learn: fit a calibrator of each class anew on the same scores. Not every map has a counterpart there:
 
     Platt                       sklearn.calibration's sigmoid (the one in CalibratedClassifierCV)
     isotonic                    IsotonicRegression
@@ -62,7 +62,7 @@ class MovingScores:
 
     learned = n
 
-    def expect_deleted(self):
+    def expect_leave_one_out(self):
         """Do nothing: scores are given."""
 
     @property
@@ -150,14 +150,14 @@ def measure(name, n, classes, move, steps):
     """Return seconds of our step and of theirs, and the distance of the two answers."""
     score_map, theirs = SCALERS[name]
     machine = MovingScores(n, classes, move, seed=0)
-    scaler = venn.Scaler(machine, score_map)
+    scaler = venn.ScoreCalibrator(machine, score_map)
     spent = 0.0
 
     def ours():
         nonlocal spent
         machine.learn_one(None, 0)
         start = time.process_time()
-        scaler.after_learning(None, 0)
+        scaler.commit(None, 0)
         scaler.predict_one(None)
         spent = time.process_time() - start
 

@@ -4,8 +4,8 @@
 
 Rows like those of texts: `--d` features of which `--share` are not 0, drawn with frequencies 1 / (rank + 10), values
 like tf-idf weights, scaled to length 1, of two classes that prefer different words. A machine, by the linear kernel
-and by the Gaussian one, predicts with deleted scores and learns, step by step: once the rows as they are, `csr_array`s
-of shape (1, d), and once what a user would do otherwise, each row made dense as it comes.
+and by the Gaussian one, predicts with leave-one-out scores and learns, step by step: once the rows as they are,
+`csr_array`s of shape (1, d), and once what a user would do otherwise, each row made dense as it comes.
 
 `ms` is the median step among the last quarter, `first_ms` among steps 50 to 150; `mb` what is held after the last step,
 `peak_mb` the most that was held at a time (tracemalloc). `rows_mb` is what the objects alone take, and `kernel_ms` a
@@ -50,7 +50,7 @@ def texts(n, d, share, seed=0):
 
 
 def taught(machine, rows, y):
-    """Return seconds of each step: deleted scores under both hypotheses, then the label."""
+    """Return seconds of each step: leave-one-out scores under both hypotheses, then the label."""
     stamps = [time.process_time()]
     for x, label in zip(rows, y, strict=True):
         machine.hypotheses(x).tables(True)

@@ -23,7 +23,7 @@ from venn.monitors import together
 
 LEVEL = 0.01
 CHANGES = ("turned concept", "flipped labels", "label shift", "harmless")
-ROWS = (("abers",), ("deleted",), ("conformal",), ("abers", "conformal"), ("deleted", "conformal"))
+ROWS = (("abers",), ("leave_one_out",), ("conformal",), ("abers", "conformal"), ("leave_one_out", "conformal"))
 
 
 def changing(name: str, at: int, seed: int) -> streams.Stream:
@@ -43,7 +43,7 @@ def rings(stream: streams.Stream) -> dict[tuple[str, ...], list[int]]:
     machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=1, classes=stream.classes)
     panel = venn.Panel(
         abers=venn.TransductiveVennAbers(machine),
-        deleted=venn.TransductiveVenn(machine, venn.taxonomies.Deleted(venn.taxonomies.AdaptiveMarginBins())),
+        leave_one_out=venn.TransductiveVenn(machine, venn.taxonomies.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins())),
         conformal=venn.Conformal(machine),
     )
     record = venn.replay(stream, panel, progress=False)

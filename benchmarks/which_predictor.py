@@ -55,20 +55,20 @@ def transductive(squares, hinge):
     """Return the predictors that keep every example: title to predictor, each on its own machine."""
     return {
         "`TransductiveVennAbers`": lambda: venn.TransductiveVennAbers(squares()),
-        "`TransductiveVenn`, `Deleted(AdaptiveMarginBins())`": lambda: venn.TransductiveVenn(
-            squares(), venn.Deleted(venn.taxonomies.AdaptiveMarginBins())
+        "`TransductiveVenn`, `LeaveOneOut(AdaptiveMarginBins())`": lambda: venn.TransductiveVenn(
+            squares(), venn.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins())
         ),
-        "`TransductiveVenn`, `Deleted(Argmax())`": lambda: venn.TransductiveVenn(
-            squares(), venn.Deleted(venn.Argmax())
+        "`TransductiveVenn`, `LeaveOneOut(Argmax())`": lambda: venn.TransductiveVenn(
+            squares(), venn.LeaveOneOut(venn.Argmax())
         ),
         "`TransductiveVenn`, `Argmax()`, hinge loss": lambda: venn.TransductiveVenn(hinge(), venn.Argmax()),
         "`Conformal`": lambda: venn.Conformal(squares()),
-        "`Scaler`, Platt, deleted scores": lambda: venn.Scaler(
-            squares(), venn.maps.Platt(), venn.predictors.DeletedScores()
+        "`ScoreCalibrator`, Platt, leave-one-out scores": lambda: venn.ScoreCalibrator(
+            squares(), venn.maps.Platt(), venn.predictors.LeaveOneOutScores()
         ),
-        "`Scaler`, Platt, training scores": lambda: venn.Scaler(squares(), venn.maps.Platt()),
-        "`Scaler`, isotonic, deleted scores": lambda: venn.Scaler(
-            squares(), venn.maps.Isotonic(), venn.predictors.DeletedScores()
+        "`ScoreCalibrator`, Platt, training scores": lambda: venn.ScoreCalibrator(squares(), venn.maps.Platt()),
+        "`ScoreCalibrator`, isotonic, leave-one-out scores": lambda: venn.ScoreCalibrator(
+            squares(), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
         ),
     }
 

@@ -6,8 +6,8 @@
 
 A window of the latest `--size` examples goes over a stream in order of time. Each step is whole: scores of the new
 object, then learning it and unlearning the oldest; compilation and filling the window are excluded. `machine` is
-the window alone, which answers for both hypotheses; `venn` is `venn.TransductiveVenn` on it, by deleted scores, which
-also counts them. Against it
+the window alone, which answers for both hypotheses; `venn` is `venn.TransductiveVenn` on it, by leave-one-out scores,
+which also counts them. Against it
 
     refit    scikit-learn fitted to the window at each step, then the score of the new object, with its own defaults
              for the tolerance: `SVC` with the same kernel and C for the hinge loss, `KernelRidge` with alpha = 1 / C

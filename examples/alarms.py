@@ -59,7 +59,7 @@ def watch(stream: streams.Stream) -> dict[str, venn.Monitor | Drift]:
         conformal=venn.Conformal(machine),
         by_class=venn.Conformal(machine, label_conditional=True),
         labels=venn.TransductiveVenn(machine, OneCategory()),
-        platt=venn.Scaler(machine, venn.maps.Platt(), venn.predictors.DeletedScores()),
+        platt=venn.ScoreCalibrator(machine, venn.maps.Platt(), venn.predictors.LeaveOneOutScores()),
     )
     monitors = {name: venn.Monitor(stream.classes) for name in panel}
     by_label = [OneClass(label, code) for code, label in enumerate(stream.classes)]

@@ -14,9 +14,9 @@ stream = streams.load("car", shuffle=1).take(600)
 machine = venn.OneVsAllSVM(venn.RBF(0.1), C=10, classes=stream.classes)
 panel = venn.Panel(
     venn=venn.TransductiveVenn(machine, venn.Argmax()),
-    platt=venn.Scaler(machine, venn.maps.Platt()),
-    binning=venn.Scaler(machine, venn.maps.Binning(bins=10)),
-    isotonic=venn.Scaler(machine, venn.maps.Isotonic()),
+    platt=venn.ScoreCalibrator(machine, venn.maps.Platt()),
+    binning=venn.ScoreCalibrator(machine, venn.maps.Binning(bins=10)),
+    isotonic=venn.ScoreCalibrator(machine, venn.maps.Isotonic()),
 )
 record = venn.replay(stream, panel)
 print(record.table())

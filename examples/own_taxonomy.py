@@ -32,8 +32,8 @@ class Claims(ByScores):
 stream = streams.load("car", shuffle=0).take(800)
 machine = venn.LeastSquaresSVM(venn.RBF(0.1), C=10, classes=stream.classes)
 panel = venn.Panel(
-    usual=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
-    own=venn.TransductiveVenn(machine, venn.Deleted(Claims())),
+    usual=venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())),
+    own=venn.TransductiveVenn(machine, venn.LeaveOneOut(Claims())),
 )
 record = venn.replay(stream, panel)
 print(record.table())

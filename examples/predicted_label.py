@@ -2,7 +2,7 @@
 May one read [lower, upper] as bounds on the chance that the predicted label is right?
 ======================================================================================
 
-With deleted scores of a machine that deletes exactly, yes, if the label is the class of the category; not if it is
+With exact leave-one-out scores, yes, if the label is the class of the category; not if it is
 the class that looks best over all hypotheses. Thousands of single steps show it::
 
     python examples/predicted_label.py --runs 25000
@@ -36,7 +36,7 @@ def single_steps(c, n, d, signal, runs):
         for x, label in zip(X[:-1], y[:-1], strict=True):
             machine.learn_one(x, label)
         for name, rule in RULES.items():
-            p = venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()), rule).predict_one(X[-1])
+            p = venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax()), rule).predict_one(X[-1])
             hit = float(p.label == y[-1])
             rows[name][run] = hit, p.lower, p.upper, hit - p.probabilities[y[-1], p.index]
     return rows

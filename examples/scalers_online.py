@@ -5,7 +5,7 @@ Which scaling of SVM scores can I believe when examples come one at a time?
 Rueping (2004) compared scalings by cross-validation. Lambrou, Papadopoulos & Gammerman (2012) drew, for a few of them
 and Venn predictors, what was claimed along a stream and how often it was right. Here all scalings stand in one panel,
 on car and wine_red and on Rueping's seven public sets, twice: fitted to the training scores of an ordinary SVM, the
-published way, and to the exact deleted scores of a least-squares SVM, in which no example influences its own
+published way, and to the exact leave-one-out scores of a least-squares SVM, in which no example influences its own
 score::
 
     python examples/scalers_online.py            # runs/scalers_online.md and runs/scalers_online.png
@@ -57,15 +57,15 @@ MAPS = {
 HINGE, SQUARES = "SVM", "least-squares SVM"
 SOURCES = {
     "training": venn.predictors.TrainingScores(),
-    "deleted": venn.predictors.DeletedScores(),
+    "leave_one_out": venn.predictors.LeaveOneOutScores(),
     "cross-fitted": venn.predictors.CrossFittedScores(folds=5),
     "held out": venn.predictors.HeldOutScores(venn.schedules.PrefixRestart()),
 }
-WAYS = {"Training scores": (HINGE, "training"), "Deleted scores": (SQUARES, "deleted")}
-VENN = {"Training scores": "Venn", "Deleted scores": "Venn-Abers"}
+WAYS = {"Training scores": (HINGE, "training"), "Leave-one-out scores": (SQUARES, "leave_one_out")}
+VENN = {"Training scores": "Venn", "Leave-one-out scores": "Venn-Abers"}
 # Two maps from every source, on both machines where it makes a difference: is it the machine or the source?
 BOTH = ("Platt", "isotonic, step")
-MORE = ((HINGE, "deleted"), (HINGE, "cross-fitted"), (HINGE, "held out"), (SQUARES, "training"))
+MORE = ((HINGE, "leave_one_out"), (HINGE, "cross-fitted"), (HINGE, "held out"), (SQUARES, "training"))
 BEYOND = 3.29  # deviations that chance exceeds once in a thousand cases
 SCRIPT, TITLE = "examples/scalers_online.py", "Scalings of SVM scores along a stream"
 
@@ -84,7 +84,7 @@ def panel(hinge, squares):
     }
     for name, map_ in MAPS.items():
         for machine, source in (*WAYS.values(), *(MORE if name in BOTH else ())):
-            predictors[key(name, machine, source)] = venn.Scaler(machines[machine], map_, SOURCES[source])
+            predictors[key(name, machine, source)] = venn.ScoreCalibrator(machines[machine], map_, SOURCES[source])
     return venn.Panel(**predictors)
 
 
@@ -266,7 +266,7 @@ def document(records, fared):
     chosen = {
         f"{name}, {machine}, {source}": key(name, machine, source)
         for name in BOTH
-        for machine, source in ((HINGE, "training"), *MORE, (SQUARES, "deleted"))
+        for machine, source in ((HINGE, "training"), *MORE, (SQUARES, "leave_one_out"))
     }
     lines += ["", "## Bands of the Venn predictors", "", *bands_table(fared, records)]
     lines += ["", "## The machine or the source of its scores?", "", *summary_table(fared, chosen)]

@@ -38,7 +38,7 @@ def texts(n: int, seed: int) -> tuple[list[str], list[str]]:
 def replayed(rows: object, labels: list[str]) -> tuple[list[venn.Multiprobability], venn.LeastSquaresSVM, float]:
     """Return the predictions of a replay, the machine, and seconds."""
     machine = venn.LeastSquaresSVM(venn.Linear(), C=10, classes=SUBJECTS)
-    model = venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()))
+    model = venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax()))
     predictions = []
     start = perf_counter()
     for x, y in zip(rows, labels, strict=True):

@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 Objects = Any
 Integers = NDArray[np.int64]
 LONGEST = 1 << 24  # bytes, or characters, of a line that is read
-LARGEST = 2**53  # whole numbers up to here are exact as float64
-MANY = 30  # up to so many distinct labels are classes, whatever the number of rows
+LARGEST_INTEGER = 2**53  # whole numbers up to here are exact as float64
+MANY = 30  # up to this many distinct labels are classes, whatever the number of rows
 MOST_NAMES = 1000  # up to so many values of a nominal column are advised: a row of them takes 8 kB
 
 
@@ -121,7 +121,7 @@ def imported(module: str, needed: str) -> Any:
 
 def size(name: str, value: object, least: int) -> int:
     """Return `value` as int, or raise unless it is an integer that may be the size of an array, if memory allows."""
-    return whole_number(name, value, least, LARGEST)
+    return whole_number(name, value, least, LARGEST_INTEGER)
 
 
 def real_number(name: str, value: Any, least: float = -inf, most: float = inf) -> float:
@@ -283,7 +283,7 @@ GROUPS = 3  # groups of alike texts that a warning names
 
 
 class Doubtful(UserWarning):
-    """A fault of data that may be meant so: `what` it is, and the `remedy` in a program.
+    """A doubtful fault of data, which may be intended: `what` it is, and the `remedy` in Python.
 
     Attributes
     ----------
@@ -339,7 +339,7 @@ def lacks_label(label: Any, classes: Collection[Any], names: bool) -> bool:
 
 @lru_cache(4096, typed=True)  # True and 1 are one key otherwise
 def plain(text: Hashable) -> Hashable:
-    """Return what all ways to write a text have in common.
+    """Return a key that is equal for all ways to write a text.
 
     The same are texts that differ in blanks, capitals, a dot at the end, the form of a number, or the Unicode form.
 
@@ -365,7 +365,7 @@ def plain(text: Hashable) -> Hashable:
 
 
 def alike(texts: Iterable[Any]) -> list[list[Any]]:
-    """Return the groups of two or more texts that are one, written differently; in each the shortest comes first.
+    """Return the groups of texts that are one text written differently; the shortest comes first.
 
     Examples
     --------
@@ -380,7 +380,7 @@ def alike(texts: Iterable[Any]) -> list[list[Any]]:
 
 
 def merged(texts: Iterable[Any]) -> dict[Any, Any]:
-    """Return which text stands for each of those that are written differently: it does not depend on their order.
+    """Map texts that are written differently to one of them, whatever their order.
 
     Examples
     --------

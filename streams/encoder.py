@@ -1,4 +1,4 @@
-"""The one encoder of a schema: columns of any source in, arrays of numbers out; and what labels become."""
+"""Encodes columns of any source, and labels, as arrays of numbers, by a schema."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Labels:
 
     @property
     def any(self) -> bool:
-        """Whether any label is a class, as long as nobody says which."""
+        """Whether any label is a class, since no classes are declared."""
         return self.classes is None and not self.numbers
 
     def lacks(self, label: Any) -> bool:
@@ -129,7 +129,7 @@ class Labels:
         return codes
 
     def settled(self, where: str, counts: Mapping[Any, int]) -> Labels:
-        """Return what labels may be, with the classes of a whole stream if they are not declared."""
+        """Return the labels' space, with the classes of a whole stream if none are declared."""
         if not self.any:
             return self
         home = merged(counts) if self.merge_alike else {}
@@ -346,7 +346,7 @@ def places_in(name: str, features: Sequence[str], first: int = 0) -> Where:
 
 
 def also_in(rows: Sequence[int]) -> str:
-    """Return for a message in which further rows the same is so: nothing without any."""
+    """Return the further rows with the same fault, for a message; empty if there are none."""
     if not rows:
         return ""
     more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""

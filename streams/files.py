@@ -34,7 +34,7 @@ FREE, RATIO = 1 << 26, 100
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
 FRAMES = "write it as CSV, or read it in Python by streams.from_frames"
 UNPACK = "unpack it first"
-#: What a file begins with that is none of text, what it is then, and what to do.
+#: First bytes of files that are not text: what the file is, and what to do.
 OTHERS = {
     b"PAR1": ("a Parquet file", FRAMES),
     b"ARROW1": ("an Arrow or Feather file", FRAMES),
@@ -241,7 +241,7 @@ class DataFile:
         return f"set the environment variable STREAMS_DATA to a folder with {self.name}"
 
     def keep(self, what: str, write: Callable[[IO[bytes]], str], remedy: str) -> Path:
-        """Return the path in the cache of what `write` writes, whose checksum `write` returns.
+        """Write a file into the cache by `write`, which returns its checksum; return its path.
 
         It is written under another name and renamed when complete and checked: at any time, any process finds
         the right file in the cache, or none. The error of a wrong checksum names `what` it is of, and the `remedy`.
@@ -435,7 +435,7 @@ class Fetched:
         return digest.hexdigest()
 
     def _speller(self, name: str, kind: ColumnKind | None, words: Sequence[str] | None) -> Callable[[Any], str]:
-        """Return what spells a value of a column in our way."""
+        """Return the function that spells values of a column in our way."""
         ours = self.values.get(name, {})
 
         def spell(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Streams of data frames, whole or in batches, opened wherever they come from: rows become numbers in blocks."""
+"""Streams of data frames of any library, whole or in batches; rows become numbers in blocks."""
 
 from __future__ import annotations
 
@@ -478,5 +478,5 @@ def _no_number(dtype: Any, frame: Any, j: int) -> str:
 
 
 def _spent(columns: Sequence[str]) -> Iterator[Any]:
-    """Stand for a source that can be read only once and has been read."""
+    """Return an empty source: the real one can be read only once and has been read."""
     return iter(())

@@ -23,10 +23,10 @@ FOLDER = "series"  # in $STREAMS_DATA
 
 
 class NamedSeries(NamedTuple):
-    """Where a series is found that has a name."""
+    """Where a named series is found."""
 
     seasons: tuple[int, ...]
-    package: str  #: of Python, that brings it
+    package: str  #: Python package that brings it
     item: tuple[str, ...]
     column: str
     covariates: tuple[tuple[str, str], ...]  #: our names, and the package's

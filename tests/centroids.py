@@ -12,9 +12,10 @@ from venn.machines.base import BaseHypotheses, PlacedTable
 from venn.machines.machine import Bag, ScoreTable, Tables, clean_object, code_of, doubled, grown
 from venn.machines.store import ObjectStore, Storing
 from venn.prediction import Floats, Integers, Label
-from venn.saved import checked_keys, component, held_codes, held_finite, param
+from venn.saved import checked_keys, component, param, restored_codes, restored_finite
 
-#: Sets the scores (c, m + 1) of all columns, deleted ones or not: where the new object is not of a class, where it is.
+#: Sets the scores (c, m + 1) of all columns, leave-one-out ones or not: where the new object is not of a class, where
+#: it is.
 Fill: TypeAlias = Callable[[bool, Floats, Floats], None]
 
 LARGEST_NORM = 1e8  # of an object: distances are then at most 2e8, below what a class without examples has
@@ -62,10 +63,10 @@ class PlacedByClass(PlacedTable):
 
 @component
 class NearestCentroid(Storing):
-    """Minus the distances to the means of the classes; deleted scores leave each example out of the mean of its own."""
+    """Minus the distances to the means of the classes; leave-one-out scores leave an example out of its own mean."""
 
     unnamed = 0
-    deletes_exactly = True
+    exact_leave_one_out = True
     residual = 0.0  # nothing is solved
 
     classes: Any = param(checked_labels, 2)
@@ -105,25 +106,25 @@ class NearestCentroid(Storing):
         columns, labels, m = self._columns, self._labels, self._examples.count
         all_sums, all_errors, sizes = self._sums, self._errors, self._sizes
 
-        def fill(deleted: bool, negative: Floats, positive: Floats) -> None:
+        def fill(leave_one_out: bool, negative: Floats, positive: Floats) -> None:
             x = columns[:, m].copy()
             for k, size in enumerate(sizes):
                 sums, errors = all_sums[k].copy(), all_errors[k].copy()
                 centroid_scores(columns, m + 1, sums, errors, size, negative[k])
                 add_exactly(sums, errors, x)
                 centroid_scores(columns, m + 1, sums, errors, size + 1, positive[k])
-                if deleted:
+                if leave_one_out:
                     leave_out(labels, m, k, size, negative[k])
                     leave_out(labels, m, k, size + 1, positive[k])
                     positive[k, m] = negative[k, m]
 
         return fill
 
-    def _bag(self, deleted: bool) -> Bag:
+    def _bag(self, leave_one_out: bool) -> Bag:
         m, c = self._examples.count, len(self.classes)
         self._make_room(m + 1, self._columns.shape[0])
         negative, positive = np.empty((2, c, m + 1))
-        self._fill()(deleted, negative, positive)
+        self._fill()(leave_one_out, negative, positive)
         counts = np.zeros((m, c), np.int64)
         counts[np.arange(m), self._labels[:m]] = self._weights[:m]
         return Bag(negative[:, :m].copy(), counts)
@@ -134,8 +135,8 @@ class NearestCentroid(Storing):
         return self._bag(False)
 
     @property
-    def deleted_bag(self) -> Bag:
-        """Deleted scores now, by distinct example."""
+    def leave_one_out_bag(self) -> Bag:
+        """Leave-one-out scores now, by distinct example."""
         return self._bag(True)
 
     def _kept(self, x: Any) -> Floats:
@@ -235,8 +236,8 @@ class NearestCentroid(Storing):
             return
         checked_keys("arrays", state["arrays"], ("sums", "errors", "sizes"))
         for name, own in (("sums", self._sums), ("errors", self._errors)):
-            own[...] = held_finite(name, state["arrays"][name], own.shape)
-        self._sizes[...] = held_codes("sizes", state["arrays"]["sizes"], self._sizes.shape, 0, self.n + 1)
+            own[...] = restored_finite(name, state["arrays"][name], own.shape)
+        self._sizes[...] = restored_codes("sizes", state["arrays"]["sizes"], self._sizes.shape, 0, self.n + 1)
 
 
 class ObjectHypotheses(BaseHypotheses):
@@ -274,12 +275,12 @@ class ObjectHypotheses(BaseHypotheses):
         self.check_current()
         return self._history
 
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the scores of all examples, one table for all hypotheses."""
         self.check_current()
         c, m = self.test_scores.size, len(self._codes) - 1
-        if deleted not in self._tables:
+        if leave_one_out not in self._tables:
             negative, positive = np.empty((2, c, m + 1))
-            self._fill(deleted, negative, positive)
-            self._tables[deleted] = ScoreTable(negative, positive, self._codes, self._weights, m, self._columns)
-        return [(self._tables[deleted], np.arange(c))]
+            self._fill(leave_one_out, negative, positive)
+            self._tables[leave_one_out] = ScoreTable(negative, positive, self._codes, self._weights, m, self._columns)
+        return [(self._tables[leave_one_out], np.arange(c))]

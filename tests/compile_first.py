@@ -32,9 +32,13 @@ def readers():
     What the parameters of a reader compile depends on whether a machine has one table for all hypotheses, or several:
     all of them read one machine of either kind, and one of the hinge loss.
     """
-    rooms = {venn.TransductiveVenn: venn.taxonomies, venn.Conformal: venn.nonconformity, venn.Scaler: venn.maps}
+    rooms = {
+        venn.TransductiveVenn: venn.taxonomies,
+        venn.Conformal: venn.nonconformity,
+        venn.ScoreCalibrator: venn.maps,
+    }
     for machine, make in sorted(MACHINES.items(), key=lambda item: item[0] not in READ_BY_ALL):
-        yield lambda make=make: venn.TransductiveVenn(make(), venn.Deleted(venn.Argmax()))
+        yield lambda make=make: venn.TransductiveVenn(make(), venn.LeaveOneOut(venn.Argmax()))
         for reader, room in rooms.items():
             for name in PARAMETERS.keys() & set(room.__all__):
                 for parameter in PARAMETERS[name]()[: None if machine in READ_BY_ALL else 1]:

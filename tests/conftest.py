@@ -275,7 +275,7 @@ def leaving_out(make, X, y):
 def same_answer(first, second) -> bool:
     """True when two answers about one object agree to the last bit, under every hypothesis."""
     c = first.test_scores.size
-    tables = [name for name in ("scores", "deleted", "duals") if hasattr(first, name)]
+    tables = [name for name in ("scores", "leave_one_out", "duals") if hasattr(first, name)]
     return all(
         np.array_equal(getattr(first, name)(j), getattr(second, name)(j)) for j in range(c) for name in tables
     ) and np.array_equal(first.test_scores, second.test_scores)

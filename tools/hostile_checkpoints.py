@@ -53,13 +53,13 @@ SUBJECTS = {
     "first": lambda: venn.machines.Bank(venn.RBF(0.5), CLASSES, (1.0,), scale=venn.Scale(30, teach=True)),
     "window": lambda: SlidingWindow(squares(), 10),
     "hinge window": lambda: SlidingWindow(hinge(), 10),
-    "venn": lambda: venn.TransductiveVenn(hinge(), venn.Deleted(venn.Argmax())),
+    "venn": lambda: venn.TransductiveVenn(hinge(), venn.LeaveOneOut(venn.Argmax())),
     "abers": lambda: venn.TransductiveVennAbers(squares()),
-    "scaler": lambda: venn.Scaler(
+    "scaler": lambda: venn.ScoreCalibrator(
         squares(), venn.maps.Isotonic(), venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=4))
     ),
-    "bins": lambda: venn.Scaler(squares(), venn.maps.Binning(), venn.predictors.CrossFittedScores(first=4)),
-    "sigmoid": lambda: venn.Scaler(hinge(), venn.maps.BetaCalibration()),
+    "bins": lambda: venn.ScoreCalibrator(squares(), venn.maps.Binning(), venn.predictors.CrossFittedScores(first=4)),
+    "sigmoid": lambda: venn.ScoreCalibrator(hinge(), venn.maps.BetaCalibration()),
     "inductive": lambda: venn.InductiveVenn(
         squares(), venn.taxonomies.TopTwo(), schedule=venn.schedules.PrefixRestart(first=6)
     ),
@@ -77,7 +77,7 @@ SUBJECTS = {
     ),
     "cross": lambda: venn.predictors.CrossVenn(squares(), folds=3, first=6),
     "balanced": lambda: venn.predictors.Balanced(venn.InductiveVenn(squares()), (1, 0.5, 1)),
-    "mixture of one": lambda: venn.predictors.ExpertMixture([venn.Scaler(hinge(), venn.maps.Platt())]),
+    "mixture of one": lambda: venn.predictors.ExpertMixture([venn.ScoreCalibrator(hinge(), venn.maps.Platt())]),
     "mixture of numbers": lambda: venn.predictors.DistributionMixture(
         [venn.predictors.StackedDistribution(venn.schedules.Prefix(0.5, first=12)), venn.predictors.NumberRefits(8)]
     ),
@@ -128,7 +128,7 @@ def ask(subject, x):
         subject.predict_one(x)
     else:
         answer = subject.hypotheses(x)
-        answer.scores(0), answer.deleted(1), subject.deleted_bag
+        answer.scores(0), answer.leave_one_out(1), subject.leave_one_out_bag
 
 
 def packed(header, arrays):

@@ -75,10 +75,10 @@ def on_hinge() -> Made:
     machine = hinge()
     return several(
         venn=venn.TransductiveVenn(machine, venn.Argmax()),
-        span=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
-        platt=venn.Scaler(machine, venn.maps.Platt()),
-        isotonic=venn.Scaler(machine, venn.maps.Isotonic(), venn.predictors.DeletedScores()),
-        mixed=venn.predictors.ExpertMixture([venn.Scaler(machine, venn.maps.Binning())]),
+        span=venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())),
+        platt=venn.ScoreCalibrator(machine, venn.maps.Platt()),
+        isotonic=venn.ScoreCalibrator(machine, venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()),
+        mixed=venn.predictors.ExpertMixture([venn.ScoreCalibrator(machine, venn.maps.Binning())]),
     )
 
 
@@ -86,16 +86,16 @@ def on_squares() -> Made:
     machine = squares()
     return several(
         abers=venn.TransductiveVennAbers(machine),
-        deleted=venn.TransductiveVenn(machine),
+        leave_one_out=venn.TransductiveVenn(machine),
         conformal=venn.Conformal(machine, label_conditional=True),
-        held_out=venn.Scaler(machine, venn.maps.Platt(), venn.predictors.HeldOutScores()),
-        crossed=venn.Scaler(machine, venn.maps.Temperature(), venn.predictors.CrossFittedScores(3)),
+        held_out=venn.ScoreCalibrator(machine, venn.maps.Platt(), venn.predictors.HeldOutScores()),
+        crossed=venn.ScoreCalibrator(machine, venn.maps.Temperature(), venn.predictors.CrossFittedScores(3)),
     )
 
 
 def windowed() -> Made:
     machine = venn.SlidingWindow(squares(), 60)
-    return several(deleted=venn.TransductiveVenn(machine), conformal=venn.Conformal(machine))
+    return several(leave_one_out=venn.TransductiveVenn(machine), conformal=venn.Conformal(machine))
 
 
 def of_numbers(**predictors: object) -> Made:

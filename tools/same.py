@@ -25,7 +25,7 @@ ONLINE = (
     "run --source {source} --shuffle 0 --steps {steps} --delay 5 --missing .05 --quiet --journal run.db --out out.jsonl"
 )
 PREDICTORS = (
-    "abers,deleted,venn,platt,binning,isotonic,beta_calibration,temperature,conformal,conformal_by_class",
+    "abers,leave_one_out,venn,platt,binning,isotonic,beta_calibration,temperature,conformal,conformal_by_class",
     "inductive,inductive_abers,inductive_conformal,inductive_conformal_by_class,adaptive,inductive_adaptive",
 )
 NUMBERS = "distribution,intervals,inductive_distribution,adaptive_intervals,inductive_adaptive_intervals"
@@ -39,12 +39,12 @@ def commands() -> dict[str, str]:
         for names in PREDICTORS
     }
     online = ONLINE.format(source="car", steps=300)
-    runs["car scaled"] = online + " --kernel rbf --scale --predictors abers,deleted,conformal,inductive_abers"
+    runs["car scaled"] = online + " --kernel rbf --scale --predictors abers,leave_one_out,conformal,inductive_abers"
     runs["car window"] = online + " --kernel rbf --window 60 --restart-on-alarm --keep 20"
     runs["car window scaled"] = online + " --kernel rbf --window 60 --scale"
     runs["car groups"] = online + " --kernel rbf --groups safety --predictors abers,conformal"
     runs["car linear"] = online + " --kernel linear --predictors abers,conformal"
-    runs["car poly"] = online + " --kernel poly --predictors deleted"
+    runs["car poly"] = online + " --kernel poly --predictors leave_one_out"
     runs["car forecaster"] = online
     numbers = ONLINE.format(source="diabetes", steps=200)
     runs["diabetes numbers"] = f"{numbers} --kernel rbf --predictors {NUMBERS}"

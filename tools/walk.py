@@ -73,7 +73,7 @@ def steps() -> Iterator[tuple[str, Walk]]:
 
     def transductive() -> Any:
         machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=10, classes=classes)
-        return venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()))
+        return venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax()))
 
     for name, model in {"TransductiveVenn": transductive(), "Forecaster": venn.Forecaster(classes)}.items():
         for each, label in before:

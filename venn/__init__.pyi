@@ -51,7 +51,7 @@ from .predictors import InductiveConformal as InductiveConformal
 from .predictors import InductiveDistribution as InductiveDistribution
 from .predictors import InductiveVenn as InductiveVenn
 from .predictors import InductiveVennAbers as InductiveVennAbers
-from .predictors import Scaler as Scaler
+from .predictors import ScoreCalibrator as ScoreCalibrator
 from .predictors import TransductiveVenn as TransductiveVenn
 from .predictors import TransductiveVennAbers as TransductiveVennAbers
 from .predictors import by_group as by_group
@@ -59,6 +59,6 @@ from .scale import Fleet as Fleet
 from .series import SeriesForecaster as SeriesForecaster
 from .serving import serve as serve
 from .taxonomies import Argmax as Argmax
-from .taxonomies import Deleted as Deleted
+from .taxonomies import LeaveOneOut as LeaveOneOut
 
 __version__: str

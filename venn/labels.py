@@ -19,7 +19,7 @@ from venn.prediction import Floats, Label
 from venn.saved import Saved, saved
 
 CLASSES, NUMBERS = "classes", "numbers"  # keys in the headers of files
-LARGEST = 1e100  # the size of a label: squares and sums of squares stay finite
+LARGEST_LABEL = 1e100  # the size of a label: squares and sums of squares stay finite
 
 
 class LabelSpace(ABC):
@@ -154,8 +154,8 @@ class Real(LabelSpace, Saved):
         """Return a number as a float, or raise ValueError if it is not a number, not finite, or too large."""
         number = y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else python_value(y)
         # Written so that NaN fails.
-        if not is_number(number) or not abs(number) <= LARGEST:
-            raise ValueError(f"y must be a finite number of size at most {LARGEST:g}, got {y!r}")
+        if not is_number(number) or not abs(number) <= LARGEST_LABEL:
+            raise ValueError(f"y must be a finite number of size at most {LARGEST_LABEL:g}, got {y!r}")
         return float(number) + 0.0  # -0.0 and 0.0 are one label
 
     def encode_many(self, labels: Sequence[Any]) -> Floats:
@@ -168,7 +168,7 @@ class Real(LabelSpace, Saved):
 
     def holds(self, codes: NDArray[Any]) -> bool:
         """Whether all are numbers of that size."""
-        return bool((np.abs(codes) <= LARGEST).all())
+        return bool((np.abs(codes) <= LARGEST_LABEL).all())
 
     @property
     def header(self) -> dict[str, Any]:

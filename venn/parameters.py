@@ -17,7 +17,7 @@ from venn.saved import Saved
 
 REAL = (int, float, np.integer, np.floating)
 TRUTH = (bool, np.bool_)
-LARGEST = 2**53  # whole numbers up to here are exact as float64
+LARGEST_INTEGER = 2**53  # whole numbers up to here are exact as float64
 
 
 class Parameters(Saved):

@@ -166,7 +166,7 @@ class CategoryClass(Parameters):
         if category_class is None:
             raise ValueError(
                 "CategoryClass() needs a category of the same class under every hypothesis, got one that may "
-                "depend on it: use RowMean() or Maximin(), or a deleted taxonomy of a machine that deletes exactly"
+                "depend on it: use RowMean() or Maximin(), or LeaveOneOut(taxonomy) on a LeastSquaresSVM"
             )
         return category_class
 
@@ -258,7 +258,7 @@ class Says(Generic[Value]):
         """Return those of (..., c) values that are of the predicted class."""
         raise NotImplementedError
 
-    def _kept(self, values: Floats) -> Floats:
+    def _computed(self, values: Floats) -> Floats:
         """Return what is computed once."""
         return values
 
@@ -309,7 +309,7 @@ class SaysPairs(SaysProbabilities[Value]):
         """(..., c) point forecast: means of the pairs, divided by their sum; uniform if all are 0."""
         mean = self.pairs.mean(axis=-1)
         total = mean.sum(axis=-1, keepdims=True)
-        return self._kept(np.where(total > 0, mean / np.where(total > 0, total, 1), 1 / len(self.classes)))
+        return self._computed(np.where(total > 0, mean / np.where(total > 0, total, 1), 1 / len(self.classes)))
 
     @property
     def bounds(self) -> Floats:
@@ -325,7 +325,7 @@ class SaysRows(SaysProbabilities[Value]):
     @cached_property
     def proba(self) -> Floats:
         """(..., c) mean of the rows: the point forecast."""
-        return self._kept(self.probabilities.mean(axis=-2))
+        return self._computed(self.probabilities.mean(axis=-2))
 
     @property
     def bounds(self) -> Floats:
@@ -363,7 +363,7 @@ class One(Says[float]):
     def _own(self, values: Floats) -> float:
         return float(values[self.index])
 
-    def _kept(self, values: Floats) -> Floats:
+    def _computed(self, values: Floats) -> Floats:
         values.setflags(write=False)
         return values
 
@@ -605,7 +605,7 @@ class ClassIntervals(OneOfProbabilities, SaysPairs[float]):
         total = 0.0
         for p in mean:  # not sum(), which compensates for rounding in later versions of Python
             total += p
-        return self._kept(np.array([p / total if total > 0 else 1 / len(mean) for p in mean]))
+        return self._computed(np.array([p / total if total > 0 else 1 / len(mean) for p in mean]))
 
 
 def significance(epsilon: Any) -> float:

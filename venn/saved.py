@@ -3,7 +3,7 @@
     @component
     class Streak(Saved):
         most: int = param(integer, 1, default=10)
-        _hits: Floats = state(held_finite, own(lambda s: (s.most,)), start=own(lambda s: np.zeros(s.most)))
+        _hits: Floats = state(restored_finite, own(lambda s: (s.most,)), start=own(lambda s: np.zeros(s.most)))
 
         def derive(self) -> None:
             self._sum = self._hits.sum()  # what follows from the fields is in no file
@@ -208,7 +208,7 @@ def is_saved(thing: Any) -> bool:
 
 
 class own:
-    """An argument of a check, or a start of a state, that the object itself knows: a function of the object."""
+    """Marks a function of the object whose result is an argument of a check, or the start of a state."""
 
     __slots__ = ("of",)
 
@@ -216,28 +216,28 @@ class own:
         self.of = of
 
 
-#: A number that an object knows: itself, or the path of an attribute that is one or has a length.
+#: A number, or how an object gives it: the path of an attribute that is a number or has a length, or an `own`.
 Known: TypeAlias = "int | str | own"
 
 
 def known(number: Known, thing: Any) -> int:
-    """Return a number that an object knows."""
+    """Return the number that `Known` describes for an object."""
     if isinstance(number, own):
         return int(number.of(thing))
     found: Any = attrgetter(number)(thing) if isinstance(number, str) else number
     return -1 if found is None else len(found) if hasattr(found, "__len__") else int(found)
 
 
-class Held(ABC):
-    """What a part of a state is, declared once: the check of a `param` or a `state` that a file is compared with."""
+class StateCheck(ABC):
+    """The declaration of a part of a state: it checks the value that a file brings."""
 
     @abstractmethod
     def __call__(self, name: str, value: Any, thing: Any) -> Any:
         """Return the value, of a state of `thing`, or raise a ValueError that says what it must be."""
 
 
-class array(Held):
-    """An array: its lengths, what its entries are, and of indices what they point into, for loops do not check that.
+class array(StateCheck):
+    """Checks an array: its shape and entries, and the range of indices, which compiled loops do not check.
 
     Parameters
     ----------
@@ -274,17 +274,17 @@ class array(Held):
             length if wanted is None else known(wanted, thing) for wanted, length in zip(self.shape, there, strict=True)
         )
         if self.below is not None:
-            return held_codes(name, value, shape, known(self.least, thing), known(self.below, thing), self.of)
-        found = held_array(name, value, shape, self.of)
+            return restored_codes(name, value, shape, known(self.least, thing), known(self.below, thing), self.of)
+        found = restored_array(name, value, shape, self.of)
         if self.finite and found.dtype.kind == "f":
-            return held_finite(name, found, shape)
+            return restored_finite(name, found, shape)
         if self.finite is False and np.isnan(found).any():
             raise ValueError(f"{name} must be numbers, got NaN")
         return found
 
 
-class part(Held):
-    """An object of one of some classes whose attributes are those that the object around it knows.
+class part(StateCheck):
+    """Checks an object of one of some classes: its attributes must fit the object around it.
 
     Parameters
     ----------
@@ -309,18 +309,18 @@ class part(Held):
         return value
 
 
-class each(Held):
-    """A list, tuple or deque whose members are all so: an array, a part, or a whole number.
+class each(StateCheck):
+    """Checks a list, tuple or deque whose members all pass one check.
 
     Parameters
     ----------
-    member : Held
+    member : StateCheck
     count : Known, optional
         How many there are.
     of : type, default list
     """
 
-    def __init__(self, member: Held, count: Known | None = None, of: Any = list) -> None:
+    def __init__(self, member: StateCheck, count: Known | None = None, of: Any = list) -> None:
         self.member, self.count, self.of = member, count, of
 
     def __call__(self, name: str, value: Any, thing: Any) -> Any:
@@ -334,7 +334,7 @@ class each(Held):
         return value
 
 
-class twin(Held):
+class twin(StateCheck):
     """An object with the parameters of one that the object around it knows."""
 
     def __init__(self, pattern: own) -> None:
@@ -342,10 +342,10 @@ class twin(Held):
 
     def __call__(self, name: str, value: Any, thing: Any) -> Any:
         """Return the object, or say what it must be."""
-        return held_twin(name, value, self.pattern.of(thing))
+        return restored_twin(name, value, self.pattern.of(thing))
 
 
-class code(Held):
+class code(StateCheck):
     """A whole number from 0 on, below what the object knows."""
 
     def __init__(self, below: Known) -> None:
@@ -353,7 +353,7 @@ class code(Held):
 
     def __call__(self, name: str, value: Any, thing: Any) -> Any:
         """Return the number, or say what it must be."""
-        return held_int(name, value, 0, known(self.below, thing) - 1)
+        return restored_int(name, value, 0, known(self.below, thing) - 1)
 
 
 class Field(NamedTuple):
@@ -374,7 +374,7 @@ class Field(NamedTuple):
         """Return the value as the object keeps it, or raise what the check raises."""
         if self.check is None:
             return value
-        if isinstance(self.check, Held):
+        if isinstance(self.check, StateCheck):
             return self.check(self.name, value, thing)
         if not self.arguments:
             return self.check(self.name, value)
@@ -431,7 +431,7 @@ def state(
         The value learns, or is a list of what learns, and no file holds it by itself: its own `state` is part of the
         object's, and its `restore` takes it back. The check is of that state; a state of None drops the value.
     """
-    if check in (held_like, held_twin) and not arguments:
+    if check in (restored_like, restored_twin) and not arguments:
         arguments = (start,)
     about = Field("", "", check, arguments, start, True, foreign, within=within)
     return dataclasses.field(init=init, default=None, metadata={"declared": about})
@@ -484,7 +484,7 @@ class Saved:
     @asks
     def state(self) -> dict[str, Any]:
         """What was learned, as arrays, plain values and objects that can be saved; not what follows from these."""
-        return {field.name: _told(getattr(self, field.attribute), field.within) for field in self.learned_as}
+        return {field.name: _as_saved(getattr(self, field.attribute), field.within) for field in self.learned_as}
 
     def __repr__(self) -> str:
         try:
@@ -610,7 +610,7 @@ def _copied(value: Any) -> Any:
     return copy(value) if isinstance(value, GATHERED) else value
 
 
-def _told(value: Any, within: bool) -> Any:
+def _as_saved(value: Any, within: bool) -> Any:
     """Return a part of an object as its state has it."""
     if not within or value is None:
         return _copied(value)
@@ -705,7 +705,7 @@ def checked_keys(what: str, found: Mapping[str, Any], wanted: Iterable[str]) -> 
         raise ValueError(f"{what} must be {sorted(wanted)}, got {sorted(found)}")
 
 
-def held_int(name: str, value: Any, least: int = 0, most: int | None = None) -> int:
+def restored_int(name: str, value: Any, least: int = 0, most: int | None = None) -> int:
     """Return an integer of a state, or say what it must be."""
     if type(value) is not int or value < least or (most is not None and value > most):
         upto = "" if most is None else f" and <= {most}"
@@ -713,7 +713,7 @@ def held_int(name: str, value: Any, least: int = 0, most: int | None = None) -> 
     return value
 
 
-def held_bool(name: str, value: Any) -> bool:
+def restored_bool(name: str, value: Any) -> bool:
     """Return a truth value of a state, or say that it is not one."""
     if type(value) is not bool:
         raise ValueError(f"{name} must be True or False, got {value!r}")
@@ -731,28 +731,28 @@ def described(thing: Any) -> str:
     return re.sub(r"(?: at)? *\b0x[0-9A-Fa-f]{6,}\b", "", repr(thing))
 
 
-def held_text(name: str, value: Any) -> str:
+def restored_text(name: str, value: Any) -> str:
     """Return a text of a state, or say that it is not one."""
     if not isinstance(value, str):
         raise ValueError(f"{name} must be text, got {value!r}")
     return value
 
 
-def held_float(name: str, value: Any, least: float = -np.inf) -> float:
+def restored_float(name: str, value: Any, least: float = -np.inf) -> float:
     """Return a finite number of a state, or say what it must be."""
     if type(value) is not float or not least <= value < np.inf or value == -np.inf:
         raise ValueError(f"{name} must be a finite number{f' >= {least:g}' if least > -np.inf else ''}, got {value!r}")
     return value
 
 
-def held_positive(name: str, value: Any) -> float:
+def restored_positive(name: str, value: Any) -> float:
     """Return a finite number > 0 of a state, or say that it is none."""
-    if not held_float(name, value) > 0:
+    if not restored_float(name, value) > 0:
         raise ValueError(f"{name} must be > 0, got {value!r}")
     return float(value)
 
 
-def held_array(name: str, value: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
+def restored_array(name: str, value: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
     """Return an array of a state of this shape and type, or say what it must be."""
     if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != np.dtype(dtype):
         found = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else repr(value)
@@ -760,37 +760,37 @@ def held_array(name: str, value: Any, shape: tuple[int, ...], dtype: Any = np.fl
     return value
 
 
-def held_finite(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def restored_finite(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return an array of finite numbers."""
-    array: NDArray[np.float64] = held_array(name, value, shape)
+    array: NDArray[np.float64] = restored_array(name, value, shape)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
     return array
 
 
-def held_codes(name: str, value: Any, shape: tuple[int, ...], least: int, below: int, dtype: Any = np.int64) -> Any:
+def restored_codes(name: str, value: Any, shape: tuple[int, ...], least: int, below: int, dtype: Any = np.int64) -> Any:
     """Return an array of integers from `least` on, below `below`."""
-    array = held_array(name, value, shape, dtype)
+    array = restored_array(name, value, shape, dtype)
     if array.size and not (array.min() >= least and array.max() < below):
         raise ValueError(f"{name} must be integers from {least} to {below - 1}, got {array.min()} to {array.max()}")
     return array
 
 
-def held_like(name: str, value: Any, pattern: Any) -> Any:
+def restored_like(name: str, value: Any, pattern: Any) -> Any:
     """Return an object of a state that is of the same class as another one, or say that it is not."""
     if type(value) is not type(pattern):
         raise ValueError(f"{name} must be one like {pattern!r}, got {value!r}")
     return value
 
 
-def held_twin(name: str, value: Any, pattern: Any) -> Any:
+def restored_twin(name: str, value: Any, pattern: Any) -> Any:
     """Return a part of a state that has the parameters of another one, or say what it must be."""
     if type(value) is not type(pattern) or (pattern is not None and not same(value.parameters, pattern.parameters)):
         raise ValueError(f"{name} must be one like {pattern!r}, got {value!r}")
     return value
 
 
-def held_rows(name: str, value: Any) -> int:
+def restored_rows(name: str, value: Any) -> int:
     """Return the length of an array, or say that it is not one."""
     if not isinstance(value, np.ndarray) or value.ndim == 0:
         raise ValueError(f"{name} must be an array, got {value!r}")

@@ -54,7 +54,7 @@ class Smoothing(Saved):
     seed: int = param(integer, 0, default=0)
 
     def derive(self) -> None:
-        """Nothing is drawn yet."""
+        """Start before the first draw."""
         self._drawn: tuple[int | None, list[int]] = (None, [])  # number of a block and its contents
 
     def at(self, n: int, digest: int | None = None) -> float:

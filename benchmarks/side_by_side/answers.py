@@ -238,7 +238,7 @@ def online_cp_svm(X, y, x):
 
 
 def ours_svm(X, y, x):
-    model = venn.TransductiveVennAbers(venn.OneVsAllSVM(venn.RBF(0.5), 1000.0, [0, 1]), deleted=False)
+    model = venn.TransductiveVennAbers(venn.OneVsAllSVM(venn.RBF(0.5), 1000.0, [0, 1]), leave_one_out=False)
     for one, label in zip(X, y.tolist(), strict=True):
         model.learn_one(one, label)
     return model.predict_one(x).pairs[1, 0]
@@ -496,8 +496,8 @@ def apart():
 
 def ours_sure():
     X, y, x = apart()
-    model = venn.Scaler(
-        venn.LeastSquaresSVM(venn.RBF(0.05), 1.0, [0, 1]), venn.maps.Isotonic(), venn.predictors.DeletedScores()
+    model = venn.ScoreCalibrator(
+        venn.LeastSquaresSVM(venn.RBF(0.05), 1.0, [0, 1]), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
     )
     for one, label in zip(X, y.tolist(), strict=True):
         model.learn_one(one, label)

@@ -64,8 +64,8 @@ def window(task):
     return venn.SlidingWindow(squares(task), 1000)
 
 
-def deleted(map_, machine=squares):
-    return ours(lambda task: venn.Scaler(machine(task), map_, venn.predictors.DeletedScores()))
+def leave_one_out(map_, machine=squares):
+    return ours(lambda task: venn.ScoreCalibrator(machine(task), map_, venn.predictors.LeaveOneOutScores()))
 
 
 def measured(title, measure, there, options, at_mapie=None, **ours_too):
@@ -89,8 +89,10 @@ JOBS = [
             Contender(SK, "`SVC`, 2c fits a step", BruteSVM, "`OneVsAllSVM`, `Argmax`"),
             Contender(
                 A,
-                "`LeastSquaresSVM`, deleted, adaptive bins",
-                ours(lambda t: venn.TransductiveVenn(squares(t), venn.Deleted(venn.taxonomies.AdaptiveMarginBins()))),
+                "`LeastSquaresSVM`, leave-one-out, adaptive bins",
+                ours(
+                    lambda t: venn.TransductiveVenn(squares(t), venn.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins()))
+                ),
             ),
         ],
     ),
@@ -104,15 +106,17 @@ JOBS = [
         TRANSDUCTIVE,
         [
             Contender(
-                A, "`LeastSquaresSVM`, deleted (default)", ours(lambda t: venn.TransductiveVennAbers(squares(t)))
+                A, "`LeastSquaresSVM`, leave-one-out (default)", ours(lambda t: venn.TransductiveVennAbers(squares(t)))
             ),
             Contender(
                 A,
                 "`LeastSquaresSVM`, training scores",
-                ours(lambda t: venn.TransductiveVennAbers(squares(t), deleted=False)),
+                ours(lambda t: venn.TransductiveVennAbers(squares(t), leave_one_out=False)),
             ),
             Contender(
-                A, "`OneVsAllSVM`, training scores", ours(lambda t: venn.TransductiveVennAbers(hinge(t), deleted=False))
+                A,
+                "`OneVsAllSVM`, training scores",
+                ours(lambda t: venn.TransductiveVennAbers(hinge(t), leave_one_out=False)),
             ),
             Contender(
                 CP,
@@ -178,7 +182,7 @@ JOBS = [
             Contender(
                 A,
                 "`OneVsAllSVM`, training scores",
-                ours(lambda t: venn.Conformal(hinge(t), venn.nonconformity.Margin(deleted=False))),
+                ours(lambda t: venn.Conformal(hinge(t), venn.nonconformity.Margin(leave_one_out=False))),
             ),
             Contender(
                 CP,
@@ -302,7 +306,7 @@ JOBS = [
         "Features standardised beforehand for all. river: its defaults (forest: 10 trees), one against all where a "
         "linear model has more classes. scikit-learn: fitted anew at 64, 128, 256, ... examples; the calibrated ones,"
         " five folds, without classes of fewer than five examples. RBF kernel, gamma and C as below, for `SVC` and "
-        "ours. Scalings and Venn-Abers of ours read deleted scores of a least-squares machine, `InductiveVennAbers` "
+        "ours. Our scalings and Venn-Abers read leave-one-out scores of a least-squares machine, `InductiveVennAbers` "
         "trains at 32, 64, 128, ... examples.",
         {"gaussians": Size(0, 0, 1000), "car": Size(0, 0, 1000), "wine_red": Size(0, 0, 1000)},
         [
@@ -313,8 +317,8 @@ JOBS = [
             Contender(SK, "`LogisticRegression`, refitted", logistic()),
             Contender(SK, "`CalibratedClassifierCV(SVC())`, sigmoid", calibrated("sigmoid")),
             Contender(SK, "`CalibratedClassifierCV(SVC())`, isotonic", calibrated("isotonic")),
-            Contender(A, "`Scaler`, Platt", deleted(venn.maps.Platt())),
-            Contender(A, "`Scaler`, isotonic", deleted(venn.maps.Isotonic())),
+            Contender(A, "`ScoreCalibrator`, Platt", leave_one_out(venn.maps.Platt())),
+            Contender(A, "`ScoreCalibrator`, isotonic", leave_one_out(venn.maps.Isotonic())),
             Contender(A, "`TransductiveVennAbers`", ours(lambda t: venn.TransductiveVennAbers(squares(t)))),
             Contender(A, "`InductiveVennAbers`", ours(lambda t: venn.InductiveVennAbers(squares(t)))),
         ],
@@ -332,7 +336,7 @@ JOBS = [
             Contender(RI, "`ARFClassifier`", river_model("forest")),
             Contender(SK, "`LogisticRegression`, refitted", logistic(2048)),
             Contender(SK, "`CalibratedClassifierCV(SVC())`, sigmoid", calibrated("sigmoid", 2048)),
-            Contender(A, "`Scaler`, Platt, window", deleted(venn.maps.Platt(), window)),
+            Contender(A, "`ScoreCalibrator`, Platt, window", leave_one_out(venn.maps.Platt(), window)),
             Contender(A, "`TransductiveVennAbers`, window", ours(lambda t: venn.TransductiveVennAbers(window(t)))),
             Contender(
                 A,

@@ -142,7 +142,7 @@ class _Scores:
 
 @dataclass(frozen=True)
 class TransductiveVenn:
-    """The engine's default: Venn over quantile bins of exact deleted margins of a least-squares machine.
+    """The engine's default: Venn over quantile bins of exact leave-one-out margins of a least-squares machine.
 
     Its C is 1 / d, whatever the data: so nothing was chosen on the examples that are counted. Every new object is
     predicted alone, from the training part. For too large a part the inductive predictor with the same taxonomy is
@@ -165,7 +165,7 @@ class TransductiveVenn:
 
 @dataclass(frozen=True)
 class TransductiveVennAbers:
-    """Venn-Abers on exact deleted scores of the same least-squares machine; inductive if the part is too large."""
+    """Venn-Abers on exact leave-one-out scores of the same least-squares SVM; inductive if the part is too large."""
 
     largest: int = LARGEST_TRANSDUCTIVE
 

@@ -1,7 +1,7 @@
 """Maps of scores that are fixed within the margin: those of Rueping (2004), and Sollich's.
 
-A binary map of one's own derives from `venn.maps.BinaryMap` and has one method, `fit_counts`. It works in a `Scaler`,
-online, and wherever else the maps of `venn.maps` do.
+A binary map of one's own derives from `venn.maps.BinaryMap` and has one method, `fit_counts`. It works in a
+`ScoreCalibrator`, online, and wherever else the maps of `venn.maps` do.
 """
 
 import numpy as np

@@ -91,7 +91,7 @@ class CrossVennAbers:
 
 @dataclass(frozen=True)
 class TransductiveVennAbers:
-    """Venn-Abers on the exact deleted scores of a least-squares machine, the engine's default: its point forecasts.
+    """Point forecasts of the engine's default: Venn-Abers on exact leave-one-out scores of a least-squares machine.
 
     Every new object is predicted alone, from the training part: none of them is learned.
     """

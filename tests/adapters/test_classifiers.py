@@ -47,17 +47,20 @@ def test_scikit_learn_checks(estimator, check):
 # ------------------------------------------------------------------------------- equal to the definition
 
 
-def squares_deleted(X, y, x, c, kernel, C):
+def squares_leave_one_out(X, y, x, c, kernel, C):
     """Return the (c, c) multiprobability by leave-one-out scores of least-squares machines, one by one."""
     bag = np.vstack([X, x])
     K = kernel(bag, bag)
-    rows = [least_squares.deleted(K, np.append(y, j), c, C) for j in range(c)]
+    rows = [least_squares.leave_one_out(K, np.append(y, j), c, C) for j in range(c)]
     return naive.matrix([naive.argmax(scores) for scores in rows], y, c)
 
 
 DEFINITIONS = {
     "published": ({"taxonomy": venn.Argmax()}, naive.transductive),
-    "least squares, deleted": ({"taxonomy": venn.Deleted(venn.Argmax()), "svm": venn.LeastSquaresSVM}, squares_deleted),
+    "least squares, leave-one-out": (
+        {"taxonomy": venn.LeaveOneOut(venn.Argmax()), "svm": venn.LeastSquaresSVM},
+        squares_leave_one_out,
+    ),
 }
 
 
@@ -85,7 +88,7 @@ def test_p_values_are_those_of_the_definition(c, label_conditional):
     model = ConformalClassifier(**SQUARES, label_conditional=label_conditional, smoothed=False).fit(X[:18], y[:18])
     p = np.empty((6, c))
     for i, x in enumerate(X[18:]):
-        bags = conformal.bags(conformal.squares_deleted_margin, X[:18], codes[:18], x, c, svm.rbf(0.5), 10.0)
+        bags = conformal.bags(conformal.squares_leave_one_out_margin, X[:18], codes[:18], x, c, svm.rbf(0.5), 10.0)
         p[i] = [conformal.p_value(values, labels, 1.0, label_conditional) for values, labels in bags]
     np.testing.assert_allclose(model.predict_p(X[18:]), p, atol=1e-12)
 

@@ -26,7 +26,7 @@ def machine(classes):
 
 
 def counting(classes):
-    return venn.TransductiveVenn(machine(classes), venn.Deleted(venn.Argmax()))
+    return venn.TransductiveVenn(machine(classes), venn.LeaveOneOut(venn.Argmax()))
 
 
 def taught(given, rows):
@@ -39,7 +39,7 @@ def taught(given, rows):
 
 def windowed(classes):
     """What the checks of thousands of steps are made with."""
-    return venn.TransductiveVenn(venn.SlidingWindow(machine(classes), 20), venn.Deleted(venn.Argmax()))
+    return venn.TransductiveVenn(venn.SlidingWindow(machine(classes), 20), venn.LeaveOneOut(venn.Argmax()))
 
 
 # River's own checks ---------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def test_it_stands_in_a_panel_watched_and_in_a_mixture():
 def test_a_model_of_river_is_not_shown_bad_objects(x, message):
     model = FromRiver(naive_bayes.GaussianNB(), ["a", "b"])
     model.learn_one([0.0, 1.0], "a")
-    for call in (lambda: model.learn_one(x, "a"), lambda: model.predict_one(x), lambda: model.note(x, "a")):
+    for call in (lambda: model.learn_one(x, "a"), lambda: model.predict_one(x), lambda: model.prepare(x, "a")):
         with pytest.raises(ValueError, match=message):
             call()
     assert model.model.class_counts == {"a": 1}
@@ -105,7 +105,7 @@ def test_a_dict_that_is_refused_leaves_no_trace_in_the_model(x, message, rows):
         model.learn_one({"a": float(i)}, "pq"[i % 2])
     scaler, regression = model.model.steps.values()
     before = copy.deepcopy((scaler.counts, scaler.means, scaler.vars, regression.weights, regression.intercept))
-    for call in (model.note, model.learn_one):
+    for call in (model.prepare, model.learn_one):
         with pytest.raises(ValueError, match=message):
             call(x, "p")
     assert (scaler.counts, scaler.means, scaler.vars, regression.weights, regression.intercept) == before

@@ -29,10 +29,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from venn import taxonomies
 from venn.adapters.svc import CrossVennAbers, ProbabilitySVC
 from venn.maps.abers import BrierMerge, LogMerge, cross_venn_abers
 from venn.maps.fits import Binning, Isotonic, OneVsAll, Platt, Temperature
-from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted, MarginBins, ScoreBins
+from venn.taxonomies import AdaptiveMarginBins, Argmax, MarginBins, ScoreBins
 
 ONE_SPLIT = ShuffleSplit(1, test_size=0.3, random_state=0)
 EXACT = {"tol": 1e-9, "gamma": 0.5, "C": 3.0}
@@ -380,7 +381,9 @@ def test_grid_search_with_a_precomputed_kernel_and_weights_routed():
 # ------------------------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize("method", ["sigmoid", Platt, Argmax, 3, Deleted(Argmax()), LogMerge()], ids=repr)
+@pytest.mark.parametrize(
+    "method", ["sigmoid", Platt, Argmax, 3, taxonomies.LeaveOneOut(Argmax()), LogMerge()], ids=repr
+)
 def test_a_method_is_an_object(method):
     X, y = examples()
     model = ProbabilitySVC(method=method)

@@ -66,7 +66,7 @@ def test_a_folder_that_cannot_be_made_is_named_with_its_option_before_anything_i
 def test_in_a_terminal_it_says_that_it_draws(run, monkeypatch, command, terminal, options):
     monkeypatch.setattr("venn.online.record.Record.plot_all", lambda record, folder: [])
     monkeypatch.setattr("venn.cli.replay.shows_progress", lambda show: terminal if show is None else show)
-    result = run(command, "car", "--steps", 3, "--predictors", "deleted", "--out", "here", *options)
+    result = run(command, "car", "--steps", 3, "--predictors", "leave_one_out", "--out", "here", *options)
     assert result.exit_code == 0, result.output
     assert ("drawing figures ...\n" in result.stderr) == (terminal and not options)
 
@@ -186,10 +186,10 @@ def test_csv_files_and_kernels(run, table, options, kernel):
 
 
 def test_the_sharp_predictor_stands_beside_the_published_one(run):
-    result = run("replay", "car", "--steps", 60, "--predictors", "abers,deleted,venn")
+    result = run("replay", "car", "--steps", 60, "--predictors", "abers,leave_one_out,venn")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()[1:]
-    assert lines[0] == "abers, deleted: least-squares SVM with RBF(gamma=0.5), C=10, by default: kernel, C"
+    assert lines[0] == "abers, leave_one_out: least-squares SVM with RBF(gamma=0.5), C=10, by default: kernel, C"
     assert lines[1] == "venn: one-vs-all SVM with RBF(gamma=0.1), C=10, by default: kernel, C"
     [beside] = [line for line in lines if line.startswith("abers beside the published venn: width 0.")]
     assert ", log loss 0." in beside or ", log loss 1." in beside
@@ -216,7 +216,7 @@ def test_unknown_data_are_tuned_on_a_prefix_that_belongs_to_no_bag(run, tmp_path
 
 
 def test_a_file_is_replayed_in_its_own_order_unless_a_seed_is_given(run, table, tmp_path):
-    arguments = ("replay", table, "--label", "fruit", "--nominal", "colour", "--predictors", "deleted", "--json")
+    arguments = ("replay", table, "--label", "fruit", "--nominal", "colour", "--predictors", "leave_one_out", "--json")
     rows = [line.rsplit(",")[-1] for line in table.read_text().splitlines()[1:]]
     for given in ((), ("--shuffle", "none")):
         kept = run(*arguments, *given)
@@ -456,7 +456,7 @@ def test_ctrl_c_that_numba_turns_into_a_system_error_is_ctrl_c(run, monkeypatch,
             raise SystemError("CPUDispatcher returned a result with an exception set") from error
 
     monkeypatch.setattr(Record, "update", boxed)
-    result = run("replay", "car", "--predictors", "deleted", "--out", "here")
+    result = run("replay", "car", "--predictors", "leave_one_out", "--out", "here")
     if isinstance(cause, KeyboardInterrupt):
         assert result.output.endswith("Aborted!\n")
         assert isinstance(result.exception, SystemExit)
@@ -474,7 +474,7 @@ def test_ctrl_c_ends_a_replay_and_keeps_what_was_done(run, tmp_path, monkeypatch
             signal.raise_signal(signal.SIGINT)
         update(record, predictions, y)
 
-    options = ("--predictors", "deleted,conformal", "--json")
+    options = ("--predictors", "leave_one_out,conformal", "--json")
     expected = json.loads(run("replay", "car", *options, "--steps", 31, "--out", "whole").stdout)
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(Record, "update", interrupting)
@@ -509,7 +509,7 @@ cli.main(prog_name="venn")
 @pytest.mark.program
 def test_sigterm_keeps_what_was_done_in_a_process_of_its_own(tmp_path):
     """What else is written then is tested in this process, and for `venn monitor` too."""
-    words = ["replay", "car", "--predictors", "deleted,conformal", "--out", "here", "--json"]
+    words = ["replay", "car", "--predictors", "leave_one_out,conformal", "--out", "here", "--json"]
     with subprocess.Popen(
         [sys.executable, "-c", SLOW, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -524,7 +524,7 @@ def test_sigterm_keeps_what_was_done_in_a_process_of_its_own(tmp_path):
     assert f"interrupted at step {len(record)} of 1728" in complaints
     found = json.loads(said)
     assert found["n"] == len(record)
-    assert found["predictors"]["deleted"] == record.means()["deleted"]
+    assert found["predictors"]["leave_one_out"] == record.means()["leave_one_out"]
     if importlib.util.find_spec("matplotlib"):
         assert (tmp_path / "here/curves.png").exists()
 

@@ -41,21 +41,21 @@ def flipped(tmp_path):
     return path
 
 
-FIXED = ("--label", "answer", "--gamma", "0.5", "--C", "1", "--predictors", "abers,deleted,conformal")
+FIXED = ("--label", "answer", "--gamma", "0.5", "--C", "1", "--predictors", "abers,leave_one_out,conformal")
 
 
 def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped):
     result = run("monitor", flipped, *FIXED)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "abers, deleted, conformal: least-squares SVM with RBF(gamma=0.5), C=1"
+    assert lines[0] == "abers, leave_one_out, conformal: least-squares SVM with RBF(gamma=0.5), C=1"
     steps = [int(step) for step in re.findall(r"^alarm \(now changed\): \w+: At step (\d+)", result.stdout, flags=re.M)]
     assert steps
     assert all(300 < step <= 500 for step in steps)
     assert "flipped: step 500 of 500" in lines
     assert [line.split(":")[0] for line in lines[-6:]] == [
         "abers",
-        "deleted",
+        "leave_one_out",
         "conformal",
         "objects",
         "classes",
@@ -65,32 +65,32 @@ def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped)
 
 
 def test_json_is_the_snapshots(run, flipped):
-    result = run("monitor", flipped, *FIXED, "--json", "--steps", 200, "--predictors", "deleted,platt")
+    result = run("monitor", flipped, *FIXED, "--json", "--steps", 200, "--predictors", "leave_one_out,platt")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    names = ["deleted", "platt", "conformal"]  # what rings sooner is beside it
+    names = ["leave_one_out", "platt", "conformal"]  # what rings sooner is beside it
     assert list(found) == [*names, "objects", "classes", "episodes"]
-    assert found["deleted"]["step"] == 200
-    assert found["deleted"]["alarms"]["count"] == 0
+    assert found["leave_one_out"]["step"] == 200
+    assert found["leave_one_out"]["alarms"]["count"] == 0
     assert found["platt"]["evidence"][0]["detector"] == "ForwardEProcess"
 
 
 def test_what_is_written_and_a_record_watched_again(run, tmp_path):
     options = ("--level", "0.05", "--set", "monitor.run_length=5000", "--window", "50", "--json")
-    options += ("--predictors", "deleted,conformal")
+    options += ("--predictors", "leave_one_out,conformal")
     result = run("monitor", "car", "--shuffle", 0, "--steps", 300, "--out", "here", *options)
     assert result.exit_code == 0, result.output
     files = ["curves.png", "errors.png", "martingales.png", "p_values.png", "record.npz", "reliability.png"]
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == [*files, "snapshots.json"]
     snapshots = json.loads(result.stdout)
     assert json.loads((tmp_path / "here/snapshots.json").read_text()) | {"episodes": []} == snapshots
-    assert snapshots["deleted"]["window"]["size"] == 50
+    assert snapshots["leave_one_out"]["window"]["size"] == 50
     again = run("monitor", "here/record.npz", *options)
     del snapshots["objects"], snapshots["classes"]  # which a record does not hold; they have their share there as well
     assert json.loads(again.stdout) == snapshots
-    part = json.loads(run("monitor", "here/record.npz", *options[:-1], "deleted", "--steps", 100).stdout)
-    assert list(part) == ["deleted", "episodes"]
-    assert part["deleted"]["step"] == 100
+    part = json.loads(run("monitor", "here/record.npz", *options[:-1], "leave_one_out", "--steps", 100).stdout)
+    assert list(part) == ["leave_one_out", "episodes"]
+    assert part["leave_one_out"]["step"] == 100
     record = Record.load(tmp_path / "here/record.npz")
     assert record.shuffle == 0
     assert len(record) == 300
@@ -175,7 +175,7 @@ def test_in_a_real_terminal_the_view_is_drawn_and_stays(flipped):
     text = shown.decode()
     assert "\x1b[?1049h" in text  # the alternate screen, and back
     last = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text.split("\x1b[?1049l")[-1])
-    for piece in ("flipped", "500", "deleted", "conformal", "evidence", "accuracy", "At step"):
+    for piece in ("flipped", "500", "leave_one_out", "conformal", "evidence", "accuracy", "At step"):
         assert piece in last
     assert np.any([line.strip() for line in last.splitlines()])
 
@@ -189,7 +189,7 @@ def test_ctrl_c_ends_the_watch_and_loses_nothing(run, tmp_path, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         update(record, predictions, y)
 
-    options = ("--predictors", "deleted,conformal", "--json")
+    options = ("--predictors", "leave_one_out,conformal", "--json")
     expected = json.loads(run("monitor", "car", *options, "--steps", 31).stdout)
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(Record, "update", interrupting)

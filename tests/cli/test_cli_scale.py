@@ -94,7 +94,7 @@ def test_the_default_predictor_says_the_same_in_any_units_and_without_a_warning(
 def test_a_run_goes_on_on_the_scale_that_it_began_with(typed, tmp_path):
     X, y = table(0)
     write(tmp_path / "cut.csv", X[:40], y[:40])
-    command = ("run", "--source", "csv:cut.csv", *LIVE, "--quiet", "--predictors", "deleted,conformal")
+    command = ("run", "--source", "csv:cut.csv", *LIVE, "--quiet", "--predictors", "leave_one_out,conformal")
     began = typed(*command, "--journal", "run.db", "--scale")
     write(tmp_path / "cut.csv", X[:80], y[:80])
     went_on = typed(*command, "--journal", "run.db", "--scale")
@@ -104,12 +104,12 @@ def test_a_run_goes_on_on_the_scale_that_it_began_with(typed, tmp_path):
     for other in (["--kernel", "rbf"], ["--no-scale"]):
         refused = typed(*command, "--journal", "run.db", *other)
         assert refused.exit_code == 1
-        assert "run.db holds a run whose predictor deleted is TransductiveVenn(" in refused.stderr
+        assert "run.db holds a run whose predictor leave_one_out is TransductiveVenn(" in refused.stderr
         assert refused.stderr.endswith(": see --scale\n")
 
 
 def test_a_data_set_goes_on_as_it_was_loaded(typed):
-    command = ("run", "--source", "car", "--steps", 40, "--shuffle", 0, "--quiet", "--predictors", "deleted")
+    command = ("run", "--source", "car", "--steps", 40, "--shuffle", 0, "--quiet", "--predictors", "leave_one_out")
     assert typed(*command, "--journal", "run.db").exit_code == 0
     refused = typed(*command, "--journal", "run.db", "--no-scale")
     assert refused.exit_code == 1
@@ -120,10 +120,10 @@ def test_a_data_set_goes_on_as_it_was_loaded(typed):
 def test_the_file_takes_the_key(typed, tmp_path):
     (tmp_path / "c.toml").write_text("[machine]\nscale = true\n")
     check = ("run", "--config", "c.toml", "--source", "csv:raw.csv", *LIVE, "--journal", "x.db", "--check")
-    said = typed(*check, "--predictors", "forecaster,deleted")
+    said = typed(*check, "--predictors", "forecaster,leave_one_out")
     assert "columns scaled by the first 30" in said.stdout
     assert "scaled by the first 30 examples" in said.stdout
-    said = typed(*check, "--predictors", "forecaster,deleted", "--no-scale")
+    said = typed(*check, "--predictors", "forecaster,leave_one_out", "--no-scale")
     assert "columns taken as they are" in said.stdout
     assert "scaled by" not in said.stdout
     (tmp_path / "c.toml").write_text("[machine]\nscale = 'yes'\n")
@@ -133,7 +133,7 @@ def test_the_file_takes_the_key(typed, tmp_path):
 
 @pytest.mark.parametrize("window", [(), ("--window", "50")])
 def test_a_raw_table_without_scaling_is_one_line(typed, window):
-    unscaled = ("--predictors", "deleted", "--kernel", "rbf")
+    unscaled = ("--predictors", "leave_one_out", "--kernel", "rbf")
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         said = typed("run", "--source", "csv:raw.csv", *LIVE, "--journal", "x.db", *unscaled, *window)
@@ -166,13 +166,13 @@ def test_replay_scales_as_a_machine_would(typed):
 @pytest.mark.parametrize(
     "command",
     [
-        ("monitor", "raw.csv", "--label", "label", "--steps", 40, "--scale", "--predictors", "deleted"),
+        ("monitor", "raw.csv", "--label", "label", "--steps", 40, "--scale", "--predictors", "leave_one_out"),
         ("compare", "raw.csv", "--label", "label", "--steps", 40, "--scale", "--shuffles", 1, "--predictors",
-         "deleted"),
+         "leave_one_out"),
     ],
     ids=["monitor", "compare"],
 )  # fmt: skip
 def test_the_others_take_it_too(typed, command):
     said = typed(*command)
     assert said.exit_code == 0, said.output
-    assert "deleted" in said.output
+    assert "leave_one_out" in said.output

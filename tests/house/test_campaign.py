@@ -58,8 +58,8 @@ def test_a_wrong_score_is_found(monkeypatch):
 
     def wrong(machine, x):
         answer = real(machine, x)
-        scores = answer.deleted
-        answer.deleted = lambda j: scores(j) * (1 + 1e-4)
+        scores = answer.leave_one_out
+        answer.leave_one_out = lambda j: scores(j) * (1 + 1e-4)
         return answer
 
     monkeypatch.setattr(shuffling, "WEIGHTED", {})

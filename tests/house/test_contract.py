@@ -28,7 +28,9 @@ def squares():
 
 def panel():
     shared = machine()
-    return venn.Panel(venn=venn.TransductiveVenn(shared, venn.Argmax()), platt=venn.Scaler(shared, venn.maps.Platt()))
+    return venn.Panel(
+        venn=venn.TransductiveVenn(shared, venn.Argmax()), platt=venn.ScoreCalibrator(shared, venn.maps.Platt())
+    )
 
 
 # How to make one of each; names that a version does not have are passed over.
@@ -45,7 +47,7 @@ PARAMETERS = {
     "RowMean": lambda: [venn.prediction.RowMean()],
     "Maximin": lambda: [venn.prediction.Maximin()],
     "CategoryClass": lambda: [venn.prediction.CategoryClass()],
-    "Deleted": lambda: [venn.Deleted(venn.Argmax())],
+    "LeaveOneOut": lambda: [venn.LeaveOneOut(venn.Argmax())],
     "TopTwo": lambda: [venn.taxonomies.TopTwo()],
     "Threshold": lambda: [venn.taxonomies.Threshold(), venn.taxonomies.Threshold(0.5)],
     "RunnerUp": lambda: [venn.taxonomies.RunnerUp(), venn.taxonomies.RunnerUp(0.5)],
@@ -65,18 +67,18 @@ PARAMETERS = {
     "RandomAssignment": lambda: [venn.schedules.RandomAssignment(), venn.schedules.RandomAssignment(0.5, 1)],
     "FixedCalibration": lambda: [venn.schedules.FixedCalibration(20), venn.schedules.FixedCalibration(20, 10)],
     "NoTraining": lambda: [venn.schedules.NoTraining()],
-    "Margin": lambda: [venn.nonconformity.Margin(), venn.nonconformity.Margin(deleted=False)],
+    "Margin": lambda: [venn.nonconformity.Margin(), venn.nonconformity.Margin(leave_one_out=False)],
     "Multiplier": lambda: [venn.nonconformity.Multiplier()],
-    "OwnScore": lambda: [venn.nonconformity.OwnScore(), venn.nonconformity.OwnScore(deleted=False)],
-    "Share": lambda: [venn.nonconformity.Share(), venn.nonconformity.Share(deleted=False)],
-    "LAC": lambda: [venn.nonconformity.LAC(), venn.nonconformity.LAC(deleted=False, temperature=0.5)],
+    "OwnScore": lambda: [venn.nonconformity.OwnScore(), venn.nonconformity.OwnScore(leave_one_out=False)],
+    "Share": lambda: [venn.nonconformity.Share(), venn.nonconformity.Share(leave_one_out=False)],
+    "LAC": lambda: [venn.nonconformity.LAC(), venn.nonconformity.LAC(leave_one_out=False, temperature=0.5)],
     "APS": lambda: [
         venn.nonconformity.APS(),
         venn.nonconformity.APS(randomised=False, seed=3),
     ],
-    "RAPS": lambda: [venn.nonconformity.RAPS(), venn.nonconformity.RAPS(0.0, 2, deleted=False, seed=3)],
-    "SAPS": lambda: [venn.nonconformity.SAPS(), venn.nonconformity.SAPS(0.2, deleted=False, seed=3)],
-    "TopK": lambda: [venn.nonconformity.TopK(), venn.nonconformity.TopK(deleted=False, temperature=0.5)],
+    "RAPS": lambda: [venn.nonconformity.RAPS(), venn.nonconformity.RAPS(0.0, 2, leave_one_out=False, seed=3)],
+    "SAPS": lambda: [venn.nonconformity.SAPS(), venn.nonconformity.SAPS(0.2, leave_one_out=False, seed=3)],
+    "TopK": lambda: [venn.nonconformity.TopK(), venn.nonconformity.TopK(leave_one_out=False, temperature=0.5)],
     "EqualWidth": lambda: [venn.maps.EqualWidth()],
     "EqualFrequency": lambda: [venn.maps.EqualFrequency()],
     "Platt": lambda: [venn.maps.Platt()],
@@ -108,7 +110,7 @@ PARAMETERS = {
     "LeastRegret": lambda: [venn.decisions.LeastRegret()],
     "MeanCost": lambda: [venn.decisions.MeanCost()],
     "TrainingScores": lambda: [venn.predictors.TrainingScores()],
-    "DeletedScores": lambda: [venn.predictors.DeletedScores()],
+    "LeaveOneOutScores": lambda: [venn.predictors.LeaveOneOutScores()],
     "HeldOutScores": lambda: [
         venn.predictors.HeldOutScores(),
         venn.predictors.HeldOutScores(venn.schedules.RandomAssignment(0.5)),
@@ -133,15 +135,15 @@ PREDICTORS = {
     "TransductiveVenn": lambda: venn.TransductiveVenn(machine(), venn.Argmax(), venn.prediction.Maximin()),
     "TransductiveVennAbers": lambda: venn.TransductiveVennAbers(squares()),
     "Conformal": lambda: venn.Conformal(machine(), venn.nonconformity.Multiplier(), label_conditional=True, seed=1),
-    "Scaler": lambda: venn.Scaler(machine(), venn.maps.Platt()),
+    "ScoreCalibrator": lambda: venn.ScoreCalibrator(machine(), venn.maps.Platt()),
     "Restarting": lambda: venn.predictors.Restarting(
         venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5
     ),
     "Adaptive": lambda: venn.predictors.Adaptive(venn.Conformal(machine()), monitor=venn.Monitor(CLASSES)),
     "Panel": panel,
     "Forecaster": lambda: venn.Forecaster(CLASSES, ranges=[(-1.0, 4.0)] * 2),
-    "ExpertMixture": lambda: venn.predictors.ExpertMixture([venn.Scaler(machine(), venn.maps.Platt())]),
-    "HandOver": lambda: venn.predictors.HandOver(
+    "ExpertMixture": lambda: venn.predictors.ExpertMixture([venn.ScoreCalibrator(machine(), venn.maps.Platt())]),
+    "Switch": lambda: venn.predictors.Switch(
         venn.Conformal(squares()),
         venn.InductiveConformal(squares(), schedule=venn.schedules.Prefix(first=100)),  # later than the streams here
     ),
@@ -484,7 +486,7 @@ def test_asking_a_machine_is_pure(name):
             if i % 5 == 0:
                 curious.hypotheses(other).tables(True)
         if i % 9 == 0:
-            curious.bag, curious.deleted_bag  # noqa: B018
+            curious.bag, curious.leave_one_out_bag  # noqa: B018
             assert same_answer(curious.hypotheses(x), silent.hypotheses(x))
         curious.learn_one(x, label)
         silent.learn_one(x, label)
@@ -501,9 +503,9 @@ def test_learning_is_the_machine_then_the_predictor(name):
     whole, parts = made(name), made(name)
     for x, label in zip(X, y, strict=True):
         whole.learn_one(x, label)
-        noted = parts.note(x, label)
+        prepared = parts.prepare(x, label)
         parts.machine.learn_one(x, label)
-        parts.after_learning(x, label, noted)
+        parts.commit(x, label, prepared)
     for x in X:
         assert np.array_equal(numbers(whole.predict_one(x)), numbers(parts.predict_one(x)))
 
@@ -578,7 +580,7 @@ def refused(subject, bad_x=None, bad_y=None):
     """Offer an example that must be refused; `subject` is then compared with a twin that never saw it."""
     x, y = ([0.1, 0.2] if bad_x is None else BAD_OBJECTS[bad_x]), ("a" if bad_y is None else BAD_LABELS[bad_y])
     asks_no_machine = getattr(subject, "machine", subject) is None
-    for learn in (subject.learn_one, subject.note) if asks_no_machine else (subject.learn_one,):
+    for learn in (subject.learn_one, subject.prepare) if asks_no_machine else (subject.learn_one,):
         with pytest.raises((ValueError, TypeError), match="x must" if bad_x else "y must"):
             learn(x, y)
     if bad_x:

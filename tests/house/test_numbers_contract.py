@@ -20,11 +20,11 @@ from venn.predictors import (
     ConformalIntervals,
     CrossFittedScores,
     CrossVenn,
-    DeletedScores,
     GaussianProcess,
     HeldOutScores,
     InductiveDistribution,
     InductiveIntervals,
+    LeaveOneOutScores,
     by_group,
 )
 
@@ -150,10 +150,10 @@ def test_three_phases_make_a_step(name):
     whole, parts = SUBJECTS[name](), SUBJECTS[name]()
     for x, label in zip(X, y, strict=True):
         whole.learn_one(x, label)
-        noted = parts.note(x, label)
+        prepared = parts.prepare(x, label)
         if parts.machine is not None:
             parts.machine.learn_one(x, label)
-        parts.after_learning(x, label, noted)
+        parts.commit(x, label, prepared)
     assert np.array_equal(said(whole, X[0]), said(parts, X[0]))
 
 
@@ -193,14 +193,14 @@ OF_CLASSES = {
     "transductive venn": venn.TransductiveVenn,
     "transductive abers": venn.TransductiveVennAbers,
     "transductive conformal": venn.Conformal,
-    "training scores": lambda machine: venn.Scaler(machine, Platt()),
-    "deleted scores": lambda machine: venn.Scaler(machine, Platt(), DeletedScores()),
+    "training scores": lambda machine: venn.ScoreCalibrator(machine, Platt()),
+    "leave-one-out scores": lambda machine: venn.ScoreCalibrator(machine, Platt(), LeaveOneOutScores()),
     "venn": venn.InductiveVenn,
     "abers": venn.InductiveVennAbers,
     "conformal": venn.InductiveConformal,
     "cross": CrossVenn,
-    "held out": lambda machine: venn.Scaler(machine, Platt(), HeldOutScores()),
-    "cross-fitted": lambda machine: venn.Scaler(machine, Platt(), CrossFittedScores()),
+    "held out": lambda machine: venn.ScoreCalibrator(machine, Platt(), HeldOutScores()),
+    "cross-fitted": lambda machine: venn.ScoreCalibrator(machine, Platt(), CrossFittedScores()),
 }
 
 

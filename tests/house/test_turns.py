@@ -139,7 +139,7 @@ def test_those_who_ask_beside_teachers_get_the_answers_of_some_state(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["OneVsAllSVM", "Bank", "TransductiveVenn", "Scaler", "InductiveVennAbers", "Adaptive"]
+    "name", ["OneVsAllSVM", "Bank", "TransductiveVenn", "ScoreCalibrator", "InductiveVennAbers", "Adaptive"]
 )
 def test_no_example_of_many_teachers_is_lost(name):
     model = MODELS[name]()
@@ -281,11 +281,11 @@ class Scratch(Predictor):
         self.n = 0
 
     def predict_one(self, x):
-        self.noted = x
+        self.prepared = x
         time.sleep(0.0005)
-        return self.noted
+        return self.prepared
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         n = self.n
         time.sleep(0.0005)
         self.n = n + 1
@@ -302,7 +302,7 @@ class Around(Predictor):
     def predict_one(self, x):
         return self.inside.predict_one(x)
 
-    def note(self, x, y):
+    def prepare(self, x, y):
         self.inside.learn_one(x, y)
 
 
@@ -315,7 +315,7 @@ def test_a_users_predictor_needs_nothing():
     assert inside.n == 15
     assert inside.predict_one(x=3) == 3
     assert str(inspect.signature(Scratch.predict_one)) == "(self, x)"
-    assert str(inspect.signature(Scratch.after_learning)) == "(self, x, y, noted=None)"
+    assert str(inspect.signature(Scratch.commit)) == "(self, x, y, prepared=None)"
 
 
 def test_a_call_keeps_its_parameters():
@@ -357,7 +357,7 @@ SHARED = (
 
 
 PUBLIC = (
-    "ask", "bag", "close", "coefficients", "deleted_bag", "duals", "expire", "hypotheses", "learn_many",
+    "ask", "bag", "close", "coefficients", "leave_one_out_bag", "duals", "expire", "hypotheses", "learn_many",
     "learn_one", "predict_many", "predict_one", "record", "replay_many", "residual", "restart", "restore", "score_many",
     "scores", "snapshot", "state", "under", "unlearn_one", "update", "update_many", "verdict",
 )  # fmt: skip
@@ -410,7 +410,7 @@ def test_what_settles_the_evidence_of_a_monitor_waits_for_its_steps(name):
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("name", ["Panel", "Scaler", "Adaptive", "OneVsAllSVM", "Member", "own"])
+@pytest.mark.parametrize("name", ["Panel", "ScoreCalibrator", "Adaptive", "OneVsAllSVM", "Member", "own"])
 def test_a_copy_has_a_turn_of_its_own(name):
     model = Around(Scratch()) if name == "own" else MODELS[name]()
     ask = asking(model)
@@ -459,7 +459,7 @@ class Gate(Scratch):
             self.go_on.wait(60)
         return venn.Forecast(np.array([0.5, 0.5]), self.classes)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.predict_one(x)
 
 

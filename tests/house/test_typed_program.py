@@ -58,7 +58,8 @@ def test_a_panel_whose_labels_come_late(tmp_path: Path) -> None:
     stream = streams.load("car", shuffle=0).take(20)
     machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=stream.classes)
     panel = venn.Panel(
-        venn=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())), platt=venn.Scaler(machine, Platt())
+        venn=venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())),
+        platt=venn.ScoreCalibrator(machine, Platt()),
     )
     monitor = venn.Monitor(stream.classes)
     alarms: tuple[Alarm, ...] = ()

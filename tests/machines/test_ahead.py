@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import venn
-from venn.machines import ahead
-from venn.machines.ahead import Ahead, Fits
+from venn.machines import fit_ahead
+from venn.machines.fit_ahead import FitAhead, Fits
 from venn.machines.number_stack import NumberStack
 from venn.machines.stack import Stack
 from venn.predictors.distribution_stacked import StackedDistribution
@@ -66,10 +66,12 @@ def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
     X, y = table()
     monkeypatch.setattr("venn.predictors.refits.LATE", 60)
     expected = said(make(), X, y)  # too few for another process
-    began, begin = [], Ahead.__init__
-    monkeypatch.setattr(Ahead, "__init__", lambda self, *given: (began.append(len(given[1])), begin(self, *given))[1])
-    monkeypatch.setattr(ahead, "LONG", 1)
-    monkeypatch.setattr(Ahead, "begun", True)
+    began, begin = [], FitAhead.__init__
+    monkeypatch.setattr(
+        FitAhead, "__init__", lambda self, *given: (began.append(len(given[1])), begin(self, *given))[1]
+    )
+    monkeypatch.setattr(fit_ahead, "LONG", 1)
+    monkeypatch.setattr(FitAhead, "begun", True)
     assert said(make(), X, y) == expected
     of_classes = [57, 68] if isinstance(make(), Refits) else [57]  # again after a fifth more, 72
     assert began == (of_classes if isinstance(make(), LateExperts) else [42]), "the first 19 of 20, or seven tenths"
@@ -87,7 +89,7 @@ def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
 
 
 def test_who_cannot_begin_a_process_fits_when_it_is_due(monkeypatch):
-    monkeypatch.setattr(ahead, "LONG", 1)
+    monkeypatch.setattr(fit_ahead, "LONG", 1)
     X, y = table()
     expected = said(by_stack(), X, y)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
@@ -105,9 +107,9 @@ def double(X, y):
 
 
 def test_a_fit_that_fails_is_made_here_and_says_why(monkeypatch):
-    monkeypatch.setattr(ahead, "LONG", 1)
+    monkeypatch.setattr(fit_ahead, "LONG", 1)
     X, y = table()
-    monkeypatch.setattr(Ahead, "begun", True)
+    monkeypatch.setattr(FitAhead, "begun", True)
     fits = Fits()
     fits.begin(broken, X, y)
     with pytest.raises(ValueError, match="X must be better"):
@@ -116,26 +118,26 @@ def test_a_fit_that_fails_is_made_here_and_says_why(monkeypatch):
 
 
 def test_one_process_at_a_time_and_none_is_left_behind(monkeypatch):
-    monkeypatch.setattr(ahead, "LONG", 1)
+    monkeypatch.setattr(fit_ahead, "LONG", 1)
     X, y = table()
-    running, fits = Ahead(time.sleep, 60), Fits()
-    monkeypatch.setattr(ahead, "_latest", ref(running))
+    running, fits = FitAhead(time.sleep, 60), Fits()
+    monkeypatch.setattr(fit_ahead, "_latest", ref(running))
     assert running.runs
     fits.begin(double, X, y)
     assert fits.found is None
-    assert ahead.busy()
+    assert fit_ahead.busy()
     process = running.process
     del running
     assert process.poll() is not None, "whoever is not waited for is stopped"
     fits.begin(double, X[:9], y)
-    assert isinstance(fits.found, Ahead)
+    assert isinstance(fits.found, FitAhead)
     assert not fits.found.begun, "it is not waited for"
     assert (fits.to(double, X[:9], y) == 2 * X[:9]).all()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_process_leaves_the_fit_to_its_parent():
-    one = Ahead(abs, -3)
+    one = FitAhead(abs, -3)
     child = os.fork()
     if not child:
         os._exit(0 if one.result() is None and not one.runs else 1)
@@ -145,7 +147,7 @@ def test_a_forked_process_leaves_the_fit_to_its_parent():
 
 def test_threads_may_wait_for_the_same_fit():
     """One of them has the answer, and the others make their own."""
-    one, answers, errors = Ahead(abs, -3), [], []
+    one, answers, errors = FitAhead(abs, -3), [], []
 
     def ask():
         try:
@@ -163,15 +165,15 @@ def test_threads_may_wait_for_the_same_fit():
 
 
 def test_what_a_call_or_its_process_prints_is_no_answer(tmp_path, monkeypatch):
-    assert Ahead(exec, "print('x' * 100_000)").result() is None  # what exec returns
-    assert Ahead(eval, "print('x' * 100_000) or 7").result() == 7
+    assert FitAhead(exec, "print('x' * 100_000)").result() is None  # what exec returns
+    assert FitAhead(eval, "print('x' * 100_000) or 7").result() == 7
     (tmp_path / "sitecustomize.py").write_text("print('good morning')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert Ahead(abs, -3).result() is None
+    assert FitAhead(abs, -3).result() is None
 
 
 def test_a_frozen_program_does_not_begin_itself_again(monkeypatch):
-    monkeypatch.setattr(ahead, "LONG", 1)
+    monkeypatch.setattr(fit_ahead, "LONG", 1)
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     fits = Fits()
     fits.begin(double, *table())
@@ -181,7 +183,7 @@ def test_a_frozen_program_does_not_begin_itself_again(monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="elsewhere a process does not learn that another has ended")
 def test_a_process_whose_asker_was_killed_ends():
     code = (
-        "import time, os; from venn.machines.ahead import Ahead; one = Ahead(time.sleep, 60);"
+        "import time, os; from venn.machines.fit_ahead import FitAhead; one = FitAhead(time.sleep, 60);"
         "print(one.process.pid, flush=True); time.sleep(1.5); os._exit(9)"
     )
     asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -202,6 +204,6 @@ def alive(pid):
 
 
 def test_whoever_looks_while_another_thread_takes_the_answer_finds_none():
-    one = Ahead(int, 3)
+    one = FitAhead(int, 3)
     vars(one)["_came"].close()
     assert not one.begun

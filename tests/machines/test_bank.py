@@ -56,7 +56,7 @@ def test_members_are_the_single_machines_to_the_bit(kind):
             for single in alone:
                 single.unlearn_one(gone)
         for member, single in zip(whole.members, alone, strict=True):
-            assert np.array_equal(member.deleted_bag.scores, single.deleted_bag.scores)
+            assert np.array_equal(member.leave_one_out_bag.scores, single.leave_one_out_bag.scores)
             assert np.array_equal(member.bag.scores, single.bag.scores)
             assert np.array_equal(member.bag.counts, single.bag.counts)
     assert whole.n == alone[0].n == 64
@@ -67,14 +67,14 @@ def test_members_are_the_single_machines_to_the_bit(kind):
 def test_a_bank_deletes_exactly():
     X, y = stream("repeats", 3)
     whole = learned(bank(3), X, y)
-    scores = whole.deleted_bag.scores
+    scores = whole.leave_one_out_bag.scores
     for i in range(len(y)):
         rest = np.arange(len(y)) != i
         assert np.allclose(learned(bank(3), X[rest], y[rest]).scores(X[i]), scores[:, i], atol=1e-9)
     answer = whole.hypotheses(X[0] + 0.1)
     for j in range(3):
         bigger = learned(bank(3), [*X, X[0] + 0.1], [*y, j])
-        assert np.allclose(answer.deleted(j).T, bigger.deleted_bag.scores, atol=1e-9)
+        assert np.allclose(answer.leave_one_out(j).T, bigger.leave_one_out_bag.scores, atol=1e-9)
         assert np.allclose(answer.scores(j).T, bigger.bag.scores, atol=1e-9)
 
 
@@ -125,7 +125,7 @@ def test_a_member_that_cannot_forget_leaves_all_as_they_were(monkeypatch):
             whole.unlearn_one(gone)
         monkeypatch.undo()
         assert whole.n == 24
-        assert np.allclose(whole.deleted_bag.scores, twin.deleted_bag.scores, atol=1e-9)
+        assert np.allclose(whole.leave_one_out_bag.scores, twin.leave_one_out_bag.scores, atol=1e-9)
         assert np.array_equal(whole.labels, twin.labels)
         for one in (whole, twin):
             one.learn_one([0.5, 0.5], 0)
@@ -172,7 +172,8 @@ def test_banks_views_and_panels_are_saved(n, tmp_path):
         venn.Panel(
             vmix=venn.TransductiveVennAbers(Mixture(whole, 0.25)),
             sets=venn.Conformal(whole.members[1]),
-            beta=venn.Scaler(whole.members[1], venn.maps.BetaCalibration(), venn.predictors.DeletedScores()),
+            beta=venn.ScoreCalibrator(whole.members[1], venn.maps.BetaCalibration(),
+            venn.predictors.LeaveOneOutScores()),
         ),
         X[:n], y[:n],
     )  # fmt: skip
@@ -197,7 +198,7 @@ def test_a_panel_teaches_a_bank_once():
     panel = venn.Panel(
         vmix=venn.TransductiveVennAbers(Mixture(whole)),
         sets=venn.Conformal(middle),
-        beta=venn.Scaler(middle, venn.maps.BetaCalibration(), venn.predictors.DeletedScores()),
+        beta=venn.ScoreCalibrator(middle, venn.maps.BetaCalibration(), venn.predictors.LeaveOneOutScores()),
         mean=venn.TransductiveVennAbers(whole),
     )
     assert panel.machines == (whole,)
@@ -247,7 +248,7 @@ def test_venn_abers_on_a_mixture_after_every_step(kind, c, rate):
         assert np.allclose(model.predict_one(X[i]).pairs, expected, atol=1e-9), f"step {i}"
         if i % 3 == 2:
             known = naive.forecasts([K[:i, :i] for K in matrices], PENALTIES, y[:i], c, rate)
-            assert np.allclose(model.machine.deleted_bag.scores, known.T, atol=1e-8)
+            assert np.allclose(model.machine.leave_one_out_bag.scores, known.T, atol=1e-8)
         model.learn_one(X[i], int(y[i]))
 
 

@@ -9,7 +9,7 @@ import venn
 from venn._compiled.buffers import KEEP
 from venn._compiled.masses import follow_masses
 from venn.machines import hinge
-from venn.machines.exchange import Factor, Problem, Solution, batch_solve
+from venn.machines.block_pivoting import Factor, Problem, Solution, batch_solve
 
 pytestmark = pytest.mark.filterwarnings("ignore::venn.machines.ScaleWarning")  # tables of any scale, on purpose
 
@@ -173,7 +173,7 @@ def test_a_categorical_table_needs_no_batch_solve(gamma, C, monkeypatch):
     def never(*given):
         raise AssertionError("a batch solve")
 
-    monkeypatch.setattr("venn.machines.exchange.batch_solve", never)
+    monkeypatch.setattr("venn.machines.block_pivoting.batch_solve", never)
     stream = streams.categorical(300)
     machine = venn.OneVsAllSVM(venn.RBF(gamma), C, stream.classes)
     certified(machine, stream.X, stream.y, every=50)
@@ -190,7 +190,7 @@ def test_a_path_that_circles_is_given_up_soon(kind, monkeypatch):
         most.append(found[1] / (count + 100))
         return found
 
-    monkeypatch.setattr("venn.machines.exchange.follow_masses", counted)
+    monkeypatch.setattr("venn.machines.block_pivoting.follow_masses", counted)
     monkeypatch.setattr("venn.machines.hinge.FEW", -1)  # else a batch solve comes first
     if kind == "small":
         X, y = 1e-3 * rng.normal(size=(35, 3)), rng.integers(0, 3, 35)
@@ -238,7 +238,7 @@ def test_of_two_classes_one_machine_is_the_mirror_of_the_other_to_the_last_bit(k
         assert np.array_equal(first.test_scores, second.test_scores[:2])
         for j in range(2):
             assert np.array_equal(first.scores(j), second.scores(j)[:, :2])
-            assert np.array_equal(first.deleted(j), second.deleted(j)[:, :2])
+            assert np.array_equal(first.leave_one_out(j), second.leave_one_out(j)[:, :2])
         one.learn_one(x, int(label))
         both.learn_one(x, int(label))
     one.unlearn_one(5)
@@ -259,7 +259,7 @@ def test_any_number_of_threads_gives_the_same_bits(kind):
         for j in range(4):
             for answer in answers[1:]:
                 assert np.array_equal(answer.scores(j), answers[0].scores(j))
-                assert np.array_equal(answer.deleted(j), answers[0].deleted(j))
+                assert np.array_equal(answer.leave_one_out(j), answers[0].leave_one_out(j))
         for machine in machines:
             machine.learn_one(x, int(label))
             if i % 5 == 4:

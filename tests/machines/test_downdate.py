@@ -73,15 +73,15 @@ def test_any_sequence_of_learning_and_unlearning(kind, kernel):
         assert machine.residual < 1e-10
         if held:
             assert np.allclose(machine.bag.scores.T, naive.training(K, own, c, C), atol=1e-9)
-            assert np.allclose(machine.deleted_bag.scores.T, naive.deleted(K, own, c, C), atol=1e-8)
+            assert np.allclose(machine.leave_one_out_bag.scores.T, naive.leave_one_out(K, own, c, C), atol=1e-8)
         answer = machine.hypotheses(X[step])
         assert np.array_equal(answer.labels, own)
         cross = function(X[step : step + 1], X[held])[0] if held else np.zeros(0)
         assert np.allclose(answer.test_scores, naive.base(K, cross, own, c, C), atol=1e-9)
         supposed = step % c
         bag, more = np.append(own, supposed), [*held, step]
-        expected = naive.deleted(function(X[more], X[more]), bag, c, C)
-        assert np.allclose(answer.deleted(supposed), expected, atol=1e-8)
+        expected = naive.leave_one_out(function(X[more], X[more]), bag, c, C)
+        assert np.allclose(answer.leave_one_out(supposed), expected, atol=1e-8)
 
 
 @pytest.mark.parametrize(("C", "decimals"), [(1.0, 0), (100.0, 1)])
@@ -106,7 +106,7 @@ def test_a_window_that_slides_for_long_does_not_drift(C, decimals):
     assert worst < 1e-8
     bag = slice(steps - size, steps)
     K = function(X[bag], X[bag])
-    assert np.abs(machine.deleted_bag.scores.T - naive.deleted(K, y[bag], c, C)).max() < 1e-8
+    assert np.abs(machine.leave_one_out_bag.scores.T - naive.leave_one_out(K, y[bag], c, C)).max() < 1e-8
 
 
 def test_examples_and_classes_of_different_weight():
@@ -136,7 +136,7 @@ def everything(machine):
         n, machine._columns[:, :n].tobytes(), machine._examples.codes[:n].tobytes(), system.ridge[:n].tobytes(),
         system.targets[:, :n].tobytes(), system.solution.factor[: n * (n + 1) // 2].tobytes(),
         *(np.asarray(values).tobytes() for values in system.solution.kept(n)), machine._features, system.probe,
-        machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes(),
+        machine.bag.scores.tobytes(), machine.leave_one_out_bag.scores.tobytes(),
     )  # fmt: skip
 
 
@@ -180,8 +180,8 @@ def test_unlearned_to_nothing_it_starts_again():
             machine.unlearn_one(int(rng.integers(machine.n)))
         assert np.array_equal(machine.scores(np.zeros(9)), np.zeros(3))
         assert machine.residual == 0
-        assert machine.bag.scores.shape == machine.deleted_bag.scores.shape == (3, 0)
-        assert machine.hypotheses(np.zeros(4)).deleted(0).shape == (1, 3)
+        assert machine.bag.scores.shape == machine.leave_one_out_bag.scores.shape == (3, 0)
+        assert machine.hypotheses(np.zeros(4)).leave_one_out(0).shape == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_place_where_nothing_is(i, error, found):
     with pytest.raises(error, match=f"i must be an integer from 0 to n - 1, of n = 3 examples, {found}"):
         machine.unlearn_one(i)
     assert everything(machine) == before
-    assert answer.deleted(0).shape == (4, 2)  # still of use
+    assert answer.leave_one_out(0).shape == (4, 2)  # still of use
     with pytest.raises(ValueError, match="of n = 0 examples, got 0"):
         machine.fresh().unlearn_one()
 
@@ -220,7 +220,11 @@ def test_what_cannot_be_certified_changes_nothing(place):
     kernel = Changing()
     machine = learned(venn.LeastSquaresSVM(kernel, 10.0, range(2)), X, y)
     machine._system.before = None  # else the last would be dropped without a check
-    factor, scores, deleted = machine._system.solution.factor.copy(), machine.bag.scores, machine.deleted_bag.scores
+    factor, scores, leave_one_out = (
+        machine._system.solution.factor.copy(),
+        machine.bag.scores,
+        machine.leave_one_out_bag.scores,
+    )
     kernel.sign = -1.0
     with pytest.raises(venn.machines.NotConverged, match="kernel must be positive semidefinite"):
         machine.unlearn_one(place)
@@ -229,7 +233,7 @@ def test_what_cannot_be_certified_changes_nothing(place):
     assert np.array_equal(machine.hypotheses(X[0]).labels, y)
     assert np.allclose(machine._system.solution.factor[:55], factor[:55], atol=1e-12)
     assert np.array_equal(machine.bag.scores, scores)
-    assert np.array_equal(machine.deleted_bag.scores, deleted)
+    assert np.array_equal(machine.leave_one_out_bag.scores, leave_one_out)
     assert machine.residual < 1e-12
     machine.unlearn_one(place)
     rest = np.arange(10) != place

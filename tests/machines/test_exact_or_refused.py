@@ -78,7 +78,7 @@ def solved(M, columns):
 
 
 def truth(degree, X, targets, ridge, x):
-    """Return training scores, deleted scores and the score of x."""
+    """Return training scores, leave-one-out scores and the score of x."""
 
     def kernel(a, b):
         product = sum(Fraction(p) * Fraction(q) for p, q in zip(a, b, strict=True))
@@ -90,8 +90,8 @@ def truth(degree, X, targets, ridge, x):
     H = solved(M, [[Fraction(int(i == j)) for i in range(n + 1)] for j in range(n)])
     a = [sum(H[j][i] * targets[j] for j in range(n)) for i in range(n + 1)]
     training = [target - ridge * a[i] for i, target in enumerate(targets)]
-    deleted = [target - a[i] / H[i][i] if n > 1 else target for i, target in enumerate(targets)]
-    return training, deleted, sum(a[i] * kernel(X[i], x) for i in range(n)) + a[n]
+    leave_one_out = [target - a[i] / H[i][i] if n > 1 else target for i, target in enumerate(targets)]
+    return training, leave_one_out, sum(a[i] * kernel(X[i], x) for i in range(n)) + a[n]
 
 
 def furthest(found, wanted):
@@ -128,11 +128,11 @@ def test_what_is_learned_or_unlearned_is_right_or_refused(kind, hostile):
                 continue
             learned += 1
             targets = [Fraction(int(y[j]) if number else int(2 * y[j] - 1)) for j in held]
-            training, deleted, score = truth(degree, X[held], targets, 1 / Fraction(C), X[held[-1]])
+            training, leave_one_out, score = truth(degree, X[held], targets, 1 / Fraction(C), X[held[-1]])
             row = 0 if number else 1
             assert furthest(machine.bag.scores[row], training) <= CLOSE
             if machine.n > 1:
-                assert furthest(machine.deleted_bag.scores[row], deleted) <= CLOSE
+                assert furthest(machine.leave_one_out_bag.scores[row], leave_one_out) <= CLOSE
             assert furthest([np.asarray(machine.scores(X[held[-1]]))[row]], [score]) <= CLOSE
             assert machine.residual <= CLOSE
     assert learned
@@ -154,8 +154,10 @@ def test_a_column_that_is_large_and_constant_changes_no_score():
                     one.unlearn_one(2)
                     other.unlearn_one(2)
             assert one.scores(X[3]) == pytest.approx(other.scores(Z[3]), abs=1e-9)
-            assert one.deleted_bag.scores == pytest.approx(other.deleted_bag.scores, abs=1e-9)
+            assert one.leave_one_out_bag.scores == pytest.approx(other.leave_one_out_bag.scores, abs=1e-9)
             again = make()
             again.restore(one.state)  # with its reference
             assert np.array_equal(again.scores(X[3]), one.scores(X[3]))
-            assert np.array_equal(again.hypotheses(X[4] + 1).deleted(0), one.hypotheses(X[4] + 1).deleted(0))
+            assert np.array_equal(
+                again.hypotheses(X[4] + 1).leave_one_out(0), one.hypotheses(X[4] + 1).leave_one_out(0)
+            )

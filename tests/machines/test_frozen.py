@@ -170,7 +170,7 @@ def test_a_table_must_have_the_columns_that_the_estimator_was_fitted_to(make, pr
             with pytest.raises(ValueError, match=r"X must have the columns \['p', 'q', 'r', 's'\] in this order, got"):
                 ask(other)
     assert model.n == 0
-    for ask in (scorer.scores, model.predict_one, lambda x: model.learn_one(x, y[0]), lambda x: model.note(x, y[0])):
+    for ask in (scorer.scores, model.predict_one, lambda x: model.learn_one(x, y[0]), lambda x: model.prepare(x, y[0])):
         with pytest.raises(ValueError, match=r"x must have the features \['p', 'q', 'r', 's'\] in this order, got"):
             ask(table[list("qprs")].iloc[0])
     assert model.n == 0

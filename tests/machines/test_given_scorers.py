@@ -29,7 +29,7 @@ from venn.predictors.groups import Balanced
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.scaling import HeldOutScores, Scaler
+from venn.predictors.scaling import HeldOutScores, ScoreCalibrator
 
 AT_A_TIME = 64  # events read ahead, here
 CLASSES = ("a", "b", "c")
@@ -183,7 +183,7 @@ def panel(scorer):
         venn=InductiveVenn(scorer),
         abers=InductiveVennAbers(scorer),
         sets=InductiveConformal(scorer),
-        platt=Scaler(scorer, Platt(), HeldOutScores()),
+        platt=ScoreCalibrator(scorer, Platt(), HeldOutScores()),
         few=Balanced(InductiveVenn(scorer), keep=(0.5, 1.0, 1.0)),
     )
 

@@ -36,11 +36,13 @@ def check(machine, X, y, ridge, x, supposed, scale=1.0):
     assert np.allclose(lines.residuals(supposed), naive.residuals(K, ridge, labels), **near)
     if n:
         assert np.allclose(lines.test_scores, naive.fitted(K[:n, :n], ridge[:n], y, K[n:, :n]), **near)
-        assert np.allclose(lines.deleted(supposed), naive.deleted(K, ridge, labels), **near)
+        assert np.allclose(lines.leave_one_out(supposed), naive.leave_one_out(K, ridge, labels), **near)
         assert np.allclose(lines.studentised(supposed) * lines.unit, naive.studentised(K, ridge, labels), **near)
     if n > 1:
         assert np.allclose(machine.bag.scores[0], y - naive.residuals(K[:n, :n], ridge[:n], y), **near)
-        assert np.allclose(machine.deleted_bag.scores[0], y - naive.deleted(K[:n, :n], ridge[:n], y), **near)
+        assert np.allclose(
+            machine.leave_one_out_bag.scores[0], y - naive.leave_one_out(K[:n, :n], ridge[:n], y), **near
+        )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -117,11 +119,11 @@ def test_a_label_far_away_leaves_no_trace():
 def test_the_last_example_is_forgotten_to_the_bit():
     X, y = examples(5, 20)
     machine = taught(X, y)
-    before = machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes()
+    before = machine.bag.scores.tobytes(), machine.leave_one_out_bag.scores.tobytes()
     for label in (2.0, 1e70):
         machine.learn_one([0.1, 0.2], label)
         machine.unlearn_one(20)
-        assert (machine.bag.scores.tobytes(), machine.deleted_bag.scores.tobytes()) == before
+        assert (machine.bag.scores.tobytes(), machine.leave_one_out_bag.scores.tobytes()) == before
 
 
 def test_windows_and_scales_stand_around():
@@ -148,7 +150,7 @@ def test_sparse_rows_are_objects(kernel):
 def test_constant_labels_and_equal_examples():
     machine = taught(np.zeros((3, 2)), np.full(3, 7.5))
     assert machine.scores([0.0, 0.0]) == machine.scores([3.0, 1.0]) == 7.5
-    assert np.array_equal(machine.deleted_bag.scores, np.full((1, 3), 7.5))
+    assert np.array_equal(machine.leave_one_out_bag.scores, np.full((1, 3), 7.5))
     assert np.array_equal(machine.hypotheses([1.0, 1.0]).critical_points(), np.full(3, 7.5))
 
 
@@ -172,7 +174,7 @@ def test_what_cannot_be_solved_is_refused():
     machine = KernelRidge(venn.Linear(), 1e12)
     machine.learn_one([0.0, 1.0], 0.0)
     machine.learn_one([1e-3, 1.0], 1.0)
-    with pytest.raises(NotConverged):  # not even its deleted scores could be told
+    with pytest.raises(NotConverged):  # not even its leave-one-out scores could be told
         machine.learn_one([2e8, 1.0], 2.0)
     assert machine.n == 2
     with pytest.raises(TypeError, match="machine must have classes for this predictor"):

@@ -96,7 +96,7 @@ def test_machines_on_it_are_those_of_its_definition(make, linear):
     for x in objects("normal", rng, 5)[:, :d]:
         np.testing.assert_allclose(machine.scores(x), slow.scores(x), rtol=0, atol=1e-6)
         for j in range(3):
-            answers = machine.hypotheses(x).deleted(j), slow.hypotheses(x).deleted(j)
+            answers = machine.hypotheses(x).leave_one_out(j), slow.hypotheses(x).leave_one_out(j)
             np.testing.assert_allclose(*answers, rtol=0, atol=1e-5)
 
 
@@ -113,7 +113,7 @@ def test_machines_on_it_say_the_same_of_sparse_objects(make):
         assert np.array_equal(sparse.scores(row), dense.scores(x))
         np.testing.assert_allclose(sparse.scores(row), slow.scores(x), rtol=0, atol=1e-6)
         for j in range(3):
-            answers = sparse.hypotheses(row).deleted(j), slow.hypotheses(x).deleted(j)
+            answers = sparse.hypotheses(row).leave_one_out(j), slow.hypotheses(x).leave_one_out(j)
             np.testing.assert_allclose(*answers, rtol=0, atol=1e-5)
 
 

@@ -43,16 +43,16 @@ def test_every_hypothesis_after_every_step(kind, kernel):
         for j in range(c):
             bag = np.append(y[:i], j)
             assert np.allclose(answer.scores(j), naive.training(K, bag, c, C), atol=1e-9)
-            assert np.allclose(answer.deleted(j), naive.deleted(K, bag, c, C), atol=1e-8)
+            assert np.allclose(answer.leave_one_out(j), naive.leave_one_out(K, bag, c, C), atol=1e-8)
             a, _ = naive.fit(K, naive.targets(bag, c)[0], C)
             assert np.allclose(answer.duals(j)[:, 0], a, atol=1e-8)
         assert np.array_equal(answer.labels, y[:i])
         machine.learn_one(X[i], y[i])
         assert machine.residual < 1e-11
         assert np.allclose(machine.bag.scores.T, naive.training(K, y[: i + 1], c, C), atol=1e-9)
-        assert np.allclose(machine.deleted_bag.scores.T, naive.deleted(K, y[: i + 1], c, C), atol=1e-8)
+        assert np.allclose(machine.leave_one_out_bag.scores.T, naive.leave_one_out(K, y[: i + 1], c, C), atol=1e-8)
         assert np.array_equal(machine.bag.counts.argmax(axis=1), y[: i + 1])
-        assert (machine.deleted_bag.counts.sum(axis=1) == 1).all()
+        assert (machine.leave_one_out_bag.counts.sum(axis=1) == 1).all()
 
 
 def test_the_deleted_score_of_the_new_object_knows_no_hypothesis():
@@ -61,7 +61,7 @@ def test_the_deleted_score_of_the_new_object_knows_no_hypothesis():
     machine = machine_of("rbf", 10.0, 4)
     for x, label in zip(X, y, strict=True):
         answer = machine.hypotheses(x)
-        rows = {answer.deleted(j)[-1].tobytes() for j in range(4)}
+        rows = {answer.leave_one_out(j)[-1].tobytes() for j in range(4)}
         assert rows == {answer.test_scores.tobytes()}
         assert np.allclose(machine.scores(x), answer.test_scores, atol=1e-12)
         machine.learn_one(x, label)
@@ -100,7 +100,7 @@ def test_what_has_gone_wrong_is_found_and_built_again(what):
         twin.learn_one(x, label)
     x = [0.1, 0.2]
     for j in range(2):
-        assert np.allclose(machine.hypotheses(x).deleted(j), twin.hypotheses(x).deleted(j), atol=1e-9)
+        assert np.allclose(machine.hypotheses(x).leave_one_out(j), twin.hypotheses(x).leave_one_out(j), atol=1e-9)
         assert np.allclose(machine.hypotheses(x).scores(j), twin.hypotheses(x).scores(j), atol=1e-9)
     assert machine.residual < 1e-10
 
@@ -161,8 +161,8 @@ def test_answers_out_of_date_refuse_to_be_read(event):
     else:
         machine.hypotheses([0.7])
     for read in (
-        lambda: answer.scores(0), lambda: answer.deleted(0), lambda: answer.duals(0), lambda: answer.labels,
-        lambda: answer.table, lambda: answer.deleted_table,
+        lambda: answer.scores(0), lambda: answer.leave_one_out(0), lambda: answer.duals(0), lambda: answer.labels,
+        lambda: answer.table, lambda: answer.leave_one_out_table,
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match="out of date"):
             read()

@@ -37,9 +37,9 @@ MACHINES = {
     "centroid": lambda **scale: NearestCentroid(CLASSES, **scale),
 }
 READERS = {
-    "deleted": lambda m: venn.TransductiveVenn(m),
+    "leave_one_out": lambda m: venn.TransductiveVenn(m),
     "conformal": lambda m: venn.Conformal(m),
-    "platt": lambda m: venn.Scaler(m, venn.maps.Platt()),
+    "platt": lambda m: venn.ScoreCalibrator(m, venn.maps.Platt()),
 }
 
 
@@ -79,7 +79,7 @@ def test_it_is_the_machine_on_objects_scaled_by_the_first(name):
                 (machine.fixed.center, machine.fixed.spread, machine.fixed.stretch), scale, rtol=1e-13, atol=0
             )
             assert np.allclose(machine.scores(x), alone.scores(z), atol=1e-7)
-            assert np.allclose(machine.hypotheses(x).deleted(1), alone.hypotheses(z).deleted(1), atol=1e-6)
+            assert np.allclose(machine.hypotheses(x).leave_one_out(1), alone.hypotheses(z).leave_one_out(1), atol=1e-6)
             alone.learn_one(z, label)
         machine.learn_one(x, label)
     assert machine.residual < 1e-6
@@ -239,7 +239,7 @@ def test_until_the_scale_is_known_nothing_is_known():
     )
     for step, (x, label) in enumerate(zip(X, y, strict=True)):
         said = panel.predict_one(x)
-        assert np.array_equal(said["deleted"].probabilities, np.eye(3))
+        assert np.array_equal(said["leave_one_out"].probabilities, np.eye(3))
         assert np.array_equal(said["abers"].pairs, [[0, 1]] * 3)
         assert np.array_equal(said["platt"].proba, np.full(3, 1 / 3))
         assert np.array_equal(said["conformal"].p_values, np.full(3, coin(0, step, x)))  # a new number at each step
@@ -382,7 +382,7 @@ def departures(make):
         reached += np.clip(
             (levels * n - greater) / equal, 0, 1
         )  # chance, over tau, that (greater + tau equal) / n <= level
-        counts, _ = venn.Deleted(venn.Argmax()).count(hypotheses)
+        counts, _ = venn.LeaveOneOut(venn.Argmax()).count(hypotheses)
         missed += (np.arange(2) == j) - counts[j] / counts[j].sum()
         orders += 1
     return np.abs(reached / orders - levels).max(), np.abs(missed / orders).max()
@@ -460,17 +460,17 @@ def test_members_are_single_machines_on_scaled_objects():
         member = Member(made, 2, whole=whole)
         assert member.n == 24 - aside
         assert np.allclose(member.scores(X[0] * 1.1), alone.scores(z), atol=1e-9)
-        assert np.allclose(member.deleted_bag.scores, alone.deleted_bag.scores[:, aside:], atol=1e-9)
+        assert np.allclose(member.leave_one_out_bag.scores, alone.leave_one_out_bag.scores[:, aside:], atol=1e-9)
         assert np.allclose(member.bag.scores, alone.bag.scores[:, aside:], atol=1e-9)
         assert np.array_equal(member.bag.counts, alone.bag.counts[aside:])
         answer, wanted = member.hypotheses(X[0] * 1.1), alone.hypotheses(z)
         for j in range(2):
-            assert np.allclose(answer.deleted(j), wanted.deleted(j)[aside:], atol=1e-9)
+            assert np.allclose(answer.leave_one_out(j), wanted.leave_one_out(j)[aside:], atol=1e-9)
             assert np.allclose(answer.scores(j), wanted.scores(j)[aside:], atol=1e-9)
         assert np.array_equal(answer.labels, y[aside:])
     assert made.residual < 1e-7
-    assert made.bag.scores.shape == made.deleted_bag.scores.shape == (2, 18)
-    assert made.hypotheses(X[1]).deleted_table.weights.sum() == 18
+    assert made.bag.scores.shape == made.leave_one_out_bag.scores.shape == (2, 18)
+    assert made.hypotheses(X[1]).leave_one_out_table.weights.sum() == 18
 
 
 def test_declared_ranges_leave_all_examples_in_the_bag():
@@ -479,7 +479,7 @@ def test_declared_ranges_leave_all_examples_in_the_bag():
     Z = np.array([[(x[0] - 1e-3) / 2e-3, (x[1] - 1e6) / 4e6] for x in X]) * 12**0.5
     alone = taught(bank(), np.clip(Z, -10, 10), y)
     assert (made.n, made.aside, made.learned) == (16, 0, 16)
-    assert np.allclose(made.deleted_bag.scores, alone.deleted_bag.scores, atol=1e-9)
+    assert np.allclose(made.leave_one_out_bag.scores, alone.leave_one_out_bag.scores, atol=1e-9)
 
 
 def test_a_column_that_moves_later_does_not_drown_the_others():
@@ -502,7 +502,7 @@ def test_a_bank_keeps_the_zeros_of_sparse_objects():
         row = sp.csr_array(X[i : i + 1])
         if i in (4, 12):
             assert np.array_equal(made.scores(X[i]), made.scores(row))
-            assert np.array_equal(made.hypotheses(X[i]).deleted(1), made.hypotheses(row).deleted(1))
+            assert np.array_equal(made.hypotheses(X[i]).leave_one_out(1), made.hypotheses(row).leave_one_out(1))
         made.learn_one(row, int(y[i]))
         made = checkpoint.unpack(checkpoint.pack(made))
     alone = taught(Bank(MultiscaleRBF(), range(2)), X / naive.root_mean_squares(X[:8]), y)
@@ -697,7 +697,7 @@ def test_every_p_value_is_that_of_the_definition(seed):
                 assert abs(said.p_value(supposed) - expected) < 1e-9
         model.learn_one(X[i], y[i])
     assert model.machine.residual < 1e-10
-    assert model.machine.bag.scores.shape == model.machine.deleted_bag.scores.shape == (1, 22 - FIRST)
+    assert model.machine.bag.scores.shape == model.machine.leave_one_out_bag.scores.shape == (1, 22 - FIRST)
 
 
 def test_p_values_are_uniform_and_independent():

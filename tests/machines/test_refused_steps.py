@@ -67,7 +67,7 @@ def teach(model, X, start, stop):
 
 def all_of(model, x):
     """What can be read of a machine."""
-    bags = [getattr(model, name).scores for name in ("bag", "deleted_bag")]
+    bags = [getattr(model, name).scores for name in ("bag", "leave_one_out_bag")]
     return np.concatenate([*(bag.ravel() for bag in bags), np.ravel(model.scores(x)), [model.n, model.learned]])
 
 

@@ -37,8 +37,8 @@ class Examples:
     def training(self):
         return naive.training(self.kernel(self.X), self.ridge, self.T)
 
-    def deleted(self):
-        return naive.deleted(self.kernel(self.X), self.ridge, self.T)
+    def leave_one_out(self):
+        return naive.leave_one_out(self.kernel(self.X), self.ridge, self.T)
 
     def scores(self, x):
         return naive.fitted(self.kernel(self.X), self.ridge, self.T, self.kernel(x[None]))[:, 0]
@@ -54,11 +54,11 @@ def check_answer(system, examples, x, ridges):
         low, high = np.empty((2, OUTPUTS, system.n + 5))
         test_scores = system.new_scores()
         assert close(test_scores, examples.scores(x))
-        for deleted in (False, True):
-            system.fill(deleted, new, test_scores, 1.5, low, high)
+        for leave_one_out in (False, True):
+            system.fill(leave_one_out, new, test_scores, 1.5, low, high)
             for table, target in ((low, LOW), (high, LOW + 1.5)):
                 supposed = examples.with_(x, np.full(OUTPUTS, target), new.ridge)
-                truth = supposed.deleted() if deleted else supposed.training()
+                truth = supposed.leave_one_out() if leave_one_out else supposed.training()
                 assert close(table[:, : system.n + 1], truth)
 
 
@@ -79,7 +79,7 @@ def test_examples_come_and_go_as_dense_solves_say(seed):
             examples.remove(i)
         if step % 5 == 0:
             assert close(system.training_scores(), examples.training())
-            assert close(system.deleted_scores(), examples.deleted())
+            assert close(system.leave_one_out_scores(), examples.leave_one_out())
             assert close(system.scores_of(x), examples.scores(x))
             assert system.residual < 1e-9
         if step == 50:
@@ -88,7 +88,7 @@ def test_examples_come_and_go_as_dense_solves_say(seed):
         system.remove(0)
         examples.remove(0)
         if system.n > 1:
-            assert close(system.deleted_scores(), examples.deleted())
+            assert close(system.leave_one_out_scores(), examples.leave_one_out())
     assert np.array_equal(system.scores_of(np.array([1.0, 2.0, 3.0])), np.zeros(OUTPUTS))
 
 
@@ -96,10 +96,10 @@ def test_the_last_example_is_forgotten_to_the_bit():
     rng = np.random.default_rng(0)
     system = RidgeSystem(ObjectStore(venn.RBF(GAMMA)), 1)
     for x, target in zip(rng.normal(size=(20, 2)), rng.normal(size=(20, 1)), strict=True):
-        before = [values.tobytes() for values in (system.training_scores(), system.deleted_scores())]
+        before = [values.tobytes() for values in (system.training_scores(), system.leave_one_out_scores())]
         system.append(system.border(x, [0.1])[0], target)
         system.remove(system.n - 1)
-        assert [values.tobytes() for values in (system.training_scores(), system.deleted_scores())] == before
+        assert [values.tobytes() for values in (system.training_scores(), system.leave_one_out_scores())] == before
         system.append(system.border(x, [0.1])[0], target)
 
 
@@ -108,8 +108,8 @@ def test_what_cannot_be_solved_changes_nothing():
     system = RidgeSystem(ObjectStore(venn.RBF(GAMMA)), 1)
     for x, target in zip(rng.normal(size=(20, 2)), rng.normal(size=(20, 1)), strict=True):
         system.append(system.border(x, [0.1])[0], target)
-    scores = system.deleted_scores()
+    scores = system.leave_one_out_scores()
     with pytest.raises(NotConverged, match=r"residual must be at most 1e-07, got .* at example 20: C times its weight"):
         system.border(system.store.held(20)[:, 3].copy(), [-0.2])
-    assert np.array_equal(system.deleted_scores(), scores)
+    assert np.array_equal(system.leave_one_out_scores(), scores)
     assert system.residual < 1e-12

@@ -19,7 +19,7 @@ from venn.monitors.kinds import kind_of
 from venn.monitors.number_kinds import NestedIntervalsKind
 from venn.online.journal import Journal, JournalError
 from venn.online.panel import Panel
-from venn.online.restart import NEAR, Bulletin
+from venn.online.restart import NEAR, RunSnapshot
 from venn.online.run import Rung
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def of_classes():
     machine = venn.LeastSquaresSVM(venn.RBF(0.5), 10.0, CLASSES)
     return venn.Panel(
         venn=venn.TransductiveVenn(machine), abers=venn.TransductiveVennAbers(machine), sets=venn.Conformal(machine),
-        platt=venn.Scaler(machine, venn.maps.Platt()),
+        platt=venn.ScoreCalibrator(machine, venn.maps.Platt()),
     )  # fmt: skip
 
 
@@ -133,13 +133,13 @@ def test_on_the_same_machine_nothing_is_rounded(tmp_path, caplog):
 def test_other_alarms_are_refused(there, differs):
     """Those of the journal may be fewer: the last ones may not have been written."""
     journal = SimpleNamespace(path="run.db", alarms=lambda: there)
-    bulletin = Bulletin(SimpleNamespace(rings={"sets": 1, "venn": 0}))
-    bulletin.ring(7, 0.0, [Rung("sets", 1, None)])
+    snapshot = RunSnapshot(SimpleNamespace(rings={"sets": 1, "venn": 0}))
+    snapshot.ring(7, 0.0, [Rung("sets", 1, None)])
     if differs is None:
-        bulletin.compare(journal)
+        snapshot.compare(journal)
         return
     with pytest.raises(JournalError, match=f"run.db must hold the alarms.*{differs}, differs"):
-        bulletin.compare(journal)
+        snapshot.compare(journal)
 
 
 def sets(values, smoothed=True):

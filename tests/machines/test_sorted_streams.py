@@ -10,7 +10,7 @@ from naive import svm
 from test_certified import violation
 
 import venn
-from venn.machines import exchange
+from venn.machines import block_pivoting
 
 KERNELS = {
     "smooth": (venn.RBF(0.1), svm.rbf(0.1)),
@@ -39,7 +39,7 @@ def labels(order, n, classes, rng):
 def counted(monkeypatch):
     """Counts of the interior points in one step, and of solves that took all objects."""
     calls = {"points": 0, "all": 0}
-    point, solve = exchange.interior, exchange.batch_solve
+    point, solve = block_pivoting.interior, block_pivoting.batch_solve
 
     def counting(*given):
         calls["points"] += 1
@@ -49,8 +49,8 @@ def counted(monkeypatch):
         calls["all"] += 1
         return solve(*given)
 
-    monkeypatch.setattr(exchange, "interior", counting)
-    monkeypatch.setattr(exchange, "batch_solve", solving)
+    monkeypatch.setattr(block_pivoting, "interior", counting)
+    monkeypatch.setattr(block_pivoting, "batch_solve", solving)
     return calls
 
 
@@ -110,9 +110,9 @@ def test_some_objects_solve_for_all():
     n = 180
     X, positive = rng.normal(size=(n, 2)), (rng.random(n) < 0.4).astype(float)
     kernel = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
-    problem = exchange.Problem(kernel, positive, np.ones(n), 2.0, 1.0, 1e-8)
-    start = exchange.Solution(np.zeros(n), rng.normal(size=n), np.zeros(n, np.int8), np.inf)
-    found = exchange.solved_near(problem, start)
+    problem = block_pivoting.Problem(kernel, positive, np.ones(n), 2.0, 1.0, 1e-8)
+    start = block_pivoting.Solution(np.zeros(n), rng.normal(size=n), np.zeros(n, np.int8), np.inf)
+    found = block_pivoting.solved_near(problem, start)
     assert found.violation <= 1e-9
     expected = svm.scores(kernel, 2 * positive - 1, 2.0)
     assert np.abs(found.score - expected).max() <= 1e-8

@@ -1,4 +1,4 @@
-"""Span-deleted scores: against their definition after every step, against machines solved without the example."""
+"""Leave-one-out scores: against their definition after every step, against machines solved without the example."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def grouped(X, kernel):
 
 
 def worst_difference(answer, X, y, kernel, C):
-    """Return the largest difference between an answer's deleted scores about the last of X and the definition."""
+    """Return the largest difference between an answer's leave-one-out scores about the last of X and the definition."""
     c = answer.test_scores.size
     K, where = grouped(X, kernel)
     truth = [
-        [span.deleted(K, where, np.append(np.where(y[: len(X) - 1] == k, 1, -1), sign), C) for k in range(c)]
+        [span.leave_one_out(K, where, np.append(np.where(y[: len(X) - 1] == k, 1, -1), sign), C) for k in range(c)]
         for sign in (-1, 1)
     ]
-    return max(abs(answer.deleted(j)[:, k] - truth[k == j][k]).max() for j in range(c) for k in range(c))
+    return max(abs(answer.leave_one_out(j)[:, k] - truth[k == j][k]).max() for j in range(c) for k in range(c))
 
 
 def follow_the_definition(kernel, C, X, y, c, learn_without_asking=()):
@@ -38,7 +38,7 @@ def follow_the_definition(kernel, C, X, y, c, learn_without_asking=()):
     for i in range(len(X)):
         if i not in learn_without_asking:
             difference = worst_difference(machine.hypotheses(X[i]), X[: i + 1], y, kernel, C)
-            assert difference <= CLOSE, f"step {i}: deleted scores differ by {difference}"
+            assert difference <= CLOSE, f"step {i}: leave-one-out scores differ by {difference}"
         machine.learn_one(X[i], y[i])
     return machine
 
@@ -121,7 +121,7 @@ def test_a_long_stream_past_the_schedule_of_refreshes():
     machine = machine_of("rbf", 1.0, 2)
     for i in range(203):
         answer = machine.hypotheses(X[i])
-        _ = answer.deleted_table
+        _ = answer.leave_one_out_table
         if i in (130, 199, 202):
             assert worst_difference(answer, X[: i + 1], y, "rbf", 1.0) <= CLOSE
         machine.learn_one(X[i], y[i])
@@ -133,12 +133,12 @@ def test_deleted_bag_is_that_of_the_machine_as_it_stands(kind, kernel):
     X = objects(kind, rng, 25)
     y = rng.integers(0, 3, 25)
     machine = machine_of(kernel, 1.0, 3)
-    assert machine.deleted_bag.scores.shape == (3, 0)
+    assert machine.leave_one_out_bag.scores.shape == (3, 0)
     for i in range(25):
         machine.learn_one(X[i], y[i])
         if i % 4:
             continue
-        bag = machine.deleted_bag
+        bag = machine.leave_one_out_bag
         K, where = grouped(X[: i + 1], kernel)
         truth = span.one_vs_all(K, where, y[: i + 1], 3, 1.0)
         assert (bag.counts > 0).sum(axis=1).tolist() == [1] * len(bag.counts)
@@ -159,7 +159,7 @@ def test_leave_one_out_where_no_other_example_changes_its_status(kernel, C):
     X = rng.normal(size=(n, 2))
     y = (X[:, 0] + 0.6 * rng.normal(size=n) > 0).astype(int)
     machine = learned(machine_of(kernel, C, 2), X, y)
-    ours, trained = machine.deleted_bag.scores[1], machine.bag.scores[1]
+    ours, trained = machine.leave_one_out_bag.scores[1], machine.bag.scores[1]
     same = 0
     truth, before, after = left_out(X, y == 1, kernel, C)
     for i in range(n):
@@ -180,7 +180,7 @@ def test_leave_one_out_among_duplicates_of_both_signs(C):
     X = rng.normal(size=(7, 2))[rng.integers(0, 7, 35)]
     y = (X[:, 0] + 1.5 * rng.normal(size=35) > 0).astype(int)
     machine = learned(machine_of("rbf", C, 2), X, y)
-    rows = machine.hypotheses(X[0]).deleted(y[0])[:, 1]
+    rows = machine.hypotheses(X[0]).leave_one_out(y[0])[:, 1]
     truth = left_out(np.vstack([X, X[0]]), np.append(y, y[0]) == 1, "rbf", C)[0]
     trained = machine.hypotheses(X[0]).scores(y[0])[:, 1]
     assert np.median(abs(rows - truth)) <= 0.5 * np.median(abs(trained - truth))
@@ -189,7 +189,7 @@ def test_leave_one_out_among_duplicates_of_both_signs(C):
 def test_the_only_example_of_its_class():
     """Without it the machine of that class knows one sign only."""
     machine = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0], [2.0]], [0, 0, 1])
-    bag = machine.deleted_bag
+    bag = machine.leave_one_out_bag
     only = bag.counts[:, 1] == 1
     assert bag.scores[:, only].ravel().tolist() == [1.0, -1.0]
 
@@ -200,7 +200,7 @@ def test_no_free_support_vector():
     assert np.allclose(abs(machine.bag.scores), 1e-2)
     truth = left_out(np.arange(4.0)[:, None], np.array([False, True] * 2), "rbf sharp", 1e-2)[0]
     # Two objects tie for the place, which they share; to first order one has it.
-    assert np.allclose(machine.deleted_bag.scores[1], truth, atol=1e-2)
+    assert np.allclose(machine.leave_one_out_bag.scores[1], truth, atol=1e-2)
 
 
 # Symmetry, purity, refusals -----------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_the_order_of_the_past_does_not_matter(kind, kernel):
     first = learned(machine_of(kernel, 1.0, 3), X[:-1], y[:-1]).hypotheses(X[-1])
     second = learned(machine_of(kernel, 1.0, 3), X[:-1][order], y[:-1][order]).hypotheses(X[-1])
     for j in range(3):
-        assert np.allclose(first.deleted(j)[np.append(order, 29)], second.deleted(j), atol=CLOSE)
+        assert np.allclose(first.leave_one_out(j)[np.append(order, 29)], second.leave_one_out(j), atol=CLOSE)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -246,7 +246,7 @@ def test_a_detour_does_not_decide_what_has_to_go_at_an_end(seed):
         order.append(order.pop(at))
     first, second = straight.hypotheses([0.0]), detoured.hypotheses([0.0])
     for j in range(4):
-        assert np.allclose(first.deleted(j)[[*order, 11]], second.deleted(j), atol=CLOSE)
+        assert np.allclose(first.leave_one_out(j)[[*order, 11]], second.leave_one_out(j), atol=CLOSE)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -257,7 +257,7 @@ def test_the_new_example_is_treated_like_the_others(kernel):
     y = rng.integers(0, 2, 40)
     machine = learned(machine_of(kernel, 0.5, 2), X, y)
     for i in range(0, 40, 3):
-        rows = machine.hypotheses(X[i]).deleted(y[i])
+        rows = machine.hypotheses(X[i]).leave_one_out(y[i])
         assert np.array_equal(rows[i], rows[-1])
 
 
@@ -268,12 +268,12 @@ def test_asking_changes_no_prediction(kind):
     X = objects(kind, rng, n)
     y = (X[:, 0] + rng.normal(size=n) > 0.5).astype(int)
     machines = [machine_of("rbf", 1.0, 2) for _ in range(3)]
-    silent, asked, curious = (venn.TransductiveVenn(m, venn.Deleted(venn.Argmax())) for m in machines)
+    silent, asked, curious = (venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax())) for m in machines)
     for i in range(n):
         asked.predict_one(X[i])
         for other in (X[rng.integers(n)], rng.normal(size=2), X[i]):
             curious.predict_one(other)
-        _ = machines[2].deleted_bag
+        _ = machines[2].leave_one_out_bag
         for model in (silent, asked, curious):
             model.learn_one(X[i], y[i])
         if i % 10 == 9:
@@ -283,9 +283,9 @@ def test_asking_changes_no_prediction(kind):
     scores = [machine.hypotheses([0.1, 0.2]).scores(1) for machine in machines]
     assert np.array_equal(scores[0], scores[1])
     assert np.array_equal(scores[0], scores[2])
-    deleted = [machine.deleted_bag.scores for machine in machines]
-    assert np.allclose(deleted[0], deleted[1], atol=1e-9)
-    assert np.allclose(deleted[0], deleted[2], atol=1e-9)
+    leave_one_out = [machine.leave_one_out_bag.scores for machine in machines]
+    assert np.allclose(leave_one_out[0], leave_one_out[1], atol=1e-9)
+    assert np.allclose(leave_one_out[0], leave_one_out[2], atol=1e-9)
 
 
 def test_table_and_rows_say_the_same():
@@ -295,13 +295,13 @@ def test_table_and_rows_say_the_same():
     machine = learned(machine_of("rbf", 1.0, 3), X, y)
     for x in ([0.0, 1.0], [7.0, 7.0]):
         answer = machine.hypotheses(x)
-        table = answer.deleted_table
-        assert table.negative.base is answer.deleted_table.negative.base  # solved once
+        table = answer.leave_one_out_table
+        assert table.negative.base is answer.leave_one_out_table.negative.base  # solved once
         assert table.weights.sum() == 30
         assert table.weights[table.test] == 0
         assert np.array_equal(table.objects[:, table.test], x)
         for j in range(3):
-            rows = np.column_stack([answer.deleted(j), np.append(answer.labels, j)])
+            rows = np.column_stack([answer.leave_one_out(j), np.append(answer.labels, j)])
             same = np.column_stack([table.scores(j), table.codes(j)])
             assert np.array_equal(rows[np.lexsort(rows.T)], same[np.lexsort(same.T)])
             assert np.array_equal(rows[-1], same[-1])
@@ -309,13 +309,13 @@ def test_table_and_rows_say_the_same():
 
 def test_refusals():
     machine = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0]], [0, 1])
-    assert machine.deletes_exactly is False
+    assert machine.exact_leave_one_out is False
     answer = machine.hypotheses([0.5])
     for j in (-1, 2, True):
         with pytest.raises(ValueError, match="j must be a class code"):
-            answer.deleted(j)
+            answer.leave_one_out(j)
     machine.learn_one([0.5], 1)
-    for read in (lambda: answer.deleted(0), lambda: answer.deleted_table):
+    for read in (lambda: answer.leave_one_out(0), lambda: answer.leave_one_out_table):
         with pytest.raises(RuntimeError, match="out of date"):
             read()
 
@@ -334,9 +334,9 @@ def test_dependent_members_leave_the_margin_exactly():
 
 
 def test_sharp_and_valid_where_training_scores_say_nothing():
-    """An earlier study, 500 of Car: training argmax .22 in [.00, 1.00], deleted .886 in [.864, .910]."""
+    """An earlier study, 500 of Car: training argmax .22 in [.00, 1.00], leave-one-out .886 in [.864, .910]."""
     X, y = car(0)
-    model = venn.TransductiveVenn(machine_of("rbf", 10.0, 4), venn.Deleted(venn.Argmax()))
+    model = venn.TransductiveVenn(machine_of("rbf", 10.0, 4), venn.LeaveOneOut(venn.Argmax()))
     right, lower, upper = [], [], []
     for x, label in zip(X[:300], y[:300], strict=True):
         prediction = model.predict_one(x)

@@ -51,7 +51,7 @@ def row(x, form="csr"):
 def worst_difference(first, second):
     return max(
         float(np.abs(getattr(first, kind)(j) - getattr(second, kind)(j)).max())
-        for kind in ("scores", "deleted")
+        for kind in ("scores", "leave_one_out")
         for j in range(3)
     )
 
@@ -298,7 +298,7 @@ def test_saved_loaded_copied_it_goes_on_to_the_last_bit(name, tmp_path):
     rows = [row(x) for x in X]
     machine = learned(made(name), rows[:16], y[:16])
     machine.unlearn_one(3)
-    machine.hypotheses(rows[20]).deleted(0)  # an answer that is remembered
+    machine.hypotheses(rows[20]).leave_one_out(0)  # an answer that is remembered
     venn.save(tmp_path / "machine", machine)
     others = [venn.load(tmp_path / "machine"), copy.deepcopy(machine), pickle.loads(pickle.dumps(machine))]
     for other in others:
@@ -311,7 +311,7 @@ def test_saved_loaded_copied_it_goes_on_to_the_last_bit(name, tmp_path):
     for other in others:
         other.unlearn_one()
     machine.unlearn_one()
-    assert all(np.array_equal(other.deleted_bag.scores, machine.deleted_bag.scores) for other in others)
+    assert all(np.array_equal(other.leave_one_out_bag.scores, machine.leave_one_out_bag.scores) for other in others)
     venn.save(tmp_path / "again", others[0])
     venn.save(tmp_path / "machine", machine)
     if name != "one vs all":  # which keeps the order in which kinds of examples came
@@ -364,14 +364,14 @@ def test_a_failed_unlearning_puts_a_sparse_object_back(monkeypatch):
     X, y = stream(8, 20)
     rows = [row(x) for x in X]
     machine = learned(made("least squares"), rows, y)
-    before = machine.deleted_bag.scores
+    before = machine.leave_one_out_bag.scores
     held = machine._store.held(20).toarray()
     with monkeypatch.context() as patch:
         patch.setattr(type(machine._system), "_probed", lambda *_: np.inf)
         with pytest.raises(venn.machines.NotConverged):
             machine.unlearn_one(4)
     assert np.array_equal(machine._store.held(20).toarray(), held)
-    assert np.allclose(machine.deleted_bag.scores, before, atol=1e-12)
+    assert np.allclose(machine.leave_one_out_bag.scores, before, atol=1e-12)
     machine.unlearn_one(4)
     assert np.array_equal(machine._store.held(19).toarray(), np.delete(held, 4, axis=0))
 
@@ -379,7 +379,7 @@ def test_a_failed_unlearning_puts_a_sparse_object_back(monkeypatch):
 def test_predictors_say_the_same_of_sparse_objects():
     X, y = stream(9, 30)
     models = [
-        (venn.TransductiveVenn(made("least squares"), venn.Deleted(venn.Argmax())) for _ in range(2)),
+        (venn.TransductiveVenn(made("least squares"), venn.LeaveOneOut(venn.Argmax())) for _ in range(2)),
         (venn.Conformal(made("one vs all"), seed=1) for _ in range(2)),
         (venn.TransductiveVennAbers(made("least squares")) for _ in range(2)),
     ]

@@ -18,7 +18,7 @@ from venn.machines import Bank, Mixture, MultiscaleLaplacian, NotConverged, Stac
 from venn.machines.stack import Fit, Learners, fitted_pool, kernel_rows, odds, ridge
 from venn.machines.trees import FlatTrees
 from venn.online import checkpoint
-from venn.predictors import HandOver, Refits, ScorerForecast
+from venn.predictors import Refits, ScorerForecast, Switch
 from venn.schedules import Prefix
 
 BACK = {"pickle": lambda m: pickle.loads(pickle.dumps(m)), "file": lambda m: checkpoint.unpack(checkpoint.pack(m))}
@@ -255,7 +255,7 @@ def test_a_scorers_own_say():
     assert late.predict_one(X[0]).sum() == pytest.approx(1)
     assert late.n == 60
     machine = Mixture(Bank(MultiscaleLaplacian(), [0, 1], scale=10))
-    both = HandOver(venn.TransductiveVennAbers(machine), late.predictor.fresh())
+    both = Switch(venn.TransductiveVennAbers(machine), late.predictor.fresh())
     own = ScorerForecast(both)
     assert np.isnan(own.predict_one(X[0])).all()
     for i in range(41):

@@ -14,8 +14,8 @@ from venn.machines import (
 )
 from venn.maps import Platt
 from venn.nonconformity import Margin
-from venn.predictors import Conformal, DeletedScores, Scaler, TransductiveVennAbers
-from venn.taxonomies import Argmax, Deleted
+from venn.predictors import Conformal, LeaveOneOutScores, ScoreCalibrator, TransductiveVennAbers
+from venn.taxonomies import Argmax, LeaveOneOut
 
 KERNEL = venn.RBF(0.5)
 MACHINES = {
@@ -33,7 +33,7 @@ def everything_read(machine, x):
     machine.scores(x)
     answer = machine.hypotheses(x)
     answer.tables(True), answer.tables(False)
-    _ = machine.bag, machine.deleted_bag, machine.residual
+    _ = machine.bag, machine.leave_one_out_bag, machine.residual
 
 
 @pytest.mark.parametrize(("expected", "kind"), [(False, "repeats"), (True, "normal")])
@@ -44,7 +44,7 @@ def test_asked_or_never_asked_the_bits_are_the_same(name, expected, kind):
     steps = 80
     silent = MACHINES[name](3)
     if expected:
-        silent.expect_deleted()
+        silent.expect_leave_one_out()
     c = len(silent.classes)
     X, y = objects(kind, rng, steps), rng.integers(0, c, steps)
     asked, curious = (copy.deepcopy(silent) for _ in range(2))
@@ -66,14 +66,14 @@ def test_asked_or_never_asked_the_bits_are_the_same(name, expected, kind):
             if step % 7 == 6:
                 machine.unlearn_one(step // 9)
         if step > 60:
-            assert np.array_equal(silent.deleted_bag.scores, curious.deleted_bag.scores)
+            assert np.array_equal(silent.leave_one_out_bag.scores, curious.leave_one_out_bag.scores)
 
 
 def test_a_refused_example_leaves_no_trace_in_deleted_scores(monkeypatch):
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 3, 40)
     machine = MACHINES["one against all"](3)
-    machine.expect_deleted()
+    machine.expect_leave_one_out()
     for x, label in zip(X[:30], y[:30].tolist(), strict=True):
         machine.learn_one(x, label)
     twin = copy.deepcopy(machine)
@@ -112,14 +112,14 @@ def test_what_was_computed_afresh_for_a_question_is_dropped_again():
 def test_predictors_that_read_deleted_scores_say_so():
     machine = MACHINES["one against all"](3)
     venn.TransductiveVenn(machine, Argmax())
-    Conformal(machine, Margin(deleted=False))
-    TransductiveVennAbers(machine, deleted=False)
+    Conformal(machine, Margin(leave_one_out=False))
+    TransductiveVennAbers(machine, leave_one_out=False)
     assert not machine._spans.kept
     for make in (
-        lambda one: venn.TransductiveVenn(one, Deleted(Argmax())),
+        lambda one: venn.TransductiveVenn(one, LeaveOneOut(Argmax())),
         lambda one: Conformal(one, Margin()),
         TransductiveVennAbers,
-        lambda one: Scaler(one, Platt(), DeletedScores()),
+        lambda one: ScoreCalibrator(one, Platt(), LeaveOneOutScores()),
     ):
         window = SlidingWindow(MACHINES["one against all"](3), 5)
         make(window)

@@ -33,7 +33,7 @@ def test_closed_form_equals_leaving_one_out(kind, kernel, C):
     assert np.allclose(gram(ours, X), K)
     values, vectors = np.linalg.eigh(K)
     scores = leave_one_out(np.maximum(values, 0), vectors, y, 3, C)
-    assert np.allclose(scores.T, naive.deleted(K, y, 3, C), atol=1e-8)
+    assert np.allclose(scores.T, naive.leave_one_out(K, y, 3, C), atol=1e-8)
 
 
 def test_the_best_of_the_grid_is_chosen():
@@ -46,7 +46,7 @@ def test_the_best_of_the_grid_is_chosen():
     compared = 0
     for trial in tuning.trials:
         K = np.exp(-trial.kernel.gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-        scores = naive.deleted(K, y, 3, trial.C)
+        scores = naive.leave_one_out(K, y, 3, trial.C)
         assert trial.error == np.mean(scores.argmax(axis=1) != y)
         maps = [scaling.platt(s, y == k) for k, s in enumerate(scores.T)]
         p = np.array([fitted(s) for fitted, s in zip(maps, scores.T, strict=True)])
@@ -87,17 +87,17 @@ def test_equal_objects():
     assert np.isfinite(tuning.best.log_loss)
 
 
-def deleted(machine):
-    return venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()))
+def left_out(machine):
+    return venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax()))
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        deleted,
-        lambda machine: deleted(machine.fresh()),
+        left_out,
+        lambda machine: left_out(machine.fresh()),
         lambda machine: venn.Panel(
-            abers=venn.TransductiveVennAbers(machine), platt=venn.Scaler(machine, venn.maps.Platt())
+            abers=venn.TransductiveVennAbers(machine), platt=venn.ScoreCalibrator(machine, venn.maps.Platt())
         ),
         venn.InductiveVenn,
         venn.predictors.CrossVenn,
@@ -118,7 +118,7 @@ def test_teaching_the_prefix_is_warned_of(model):
 def test_a_bad_object_is_refused_by_the_machine_not_by_the_comparison():
     tuning = venn.tune(prefix_of(), range(3))
     with pytest.raises(TypeError, match="x must be a sequence of numbers"):
-        venn.replay([(["a", "b"], 0)], deleted(tuning.machine()), progress=False)
+        venn.replay([(["a", "b"], 0)], left_out(tuning.machine()), progress=False)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from venn.online import checkpoint
 
 C = 2.0
 HINGE = {"one vs all": venn.OneVsAllSVM}
-# Machine of three classes, and its scores by definition: (X, y, deleted) -> (n, c).
+# Machine of three classes, and its scores by definition: (X, y, leave-one-out) -> (n, c).
 KEPT = {
     "centroid": (
         lambda: NearestCentroid(range(3)),
@@ -61,7 +61,7 @@ class Stream:
             for _ in range(len(self.held) if i == 2 * size else goes):
                 place = int(self.rng.integers(len(self.held)))
                 if self.rng.random() < 0.5:
-                    self.ask(self.machine, i).deleted(0)  # what is remembered must go, and leave no trace
+                    self.ask(self.machine, i).leave_one_out(0)  # what is remembered must go, and leave no trace
                 self.machine.unlearn_one(place)
                 del self.held[place]
                 yield i
@@ -73,7 +73,7 @@ class Stream:
         return machine
 
 
-def assert_equal_answers(first, second, tolerance=1e-7, tables=("scores", "deleted", "duals")):
+def assert_equal_answers(first, second, tolerance=1e-7, tables=("scores", "leave_one_out", "duals")):
     np.testing.assert_array_equal(first.labels, second.labels)
     np.testing.assert_allclose(first.test_scores, second.test_scores, rtol=0, atol=tolerance)
     for j in range(first.test_scores.size):
@@ -107,7 +107,7 @@ def test_a_machine_that_keeps_objects_equals_the_definition_and_a_fresh_one_to_t
         answer, j = stream.machine.hypotheses(stream.X[i]), step % 3
         assert same_answer(answer, stream.refitted().hypotheses(stream.X[i]))
         X, y = stream.X[[*stream.held, i]].tolist(), [*stream.y[stream.held].tolist(), j]
-        np.testing.assert_allclose(answer.deleted(j), define(X, y, True), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(answer.leave_one_out(j), define(X, y, True), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(answer.scores(j), define(X, y, False), rtol=1e-12, atol=1e-12)
         np.testing.assert_array_equal(answer.labels, y[:-1])
 
@@ -126,7 +126,9 @@ def test_a_sequence_leaves_what_a_fresh_machine_learns(name, kernel, kind):
             if step % 4 == 0:
                 ours, theirs = (stream.ask(machine, i) for machine in (stream.machine, stream.refitted()))
                 # With a flat kernel all but the scores is at the end of double precision.
-                assert_equal_answers(ours, theirs, 1e-6, ("scores",) if kernel == "rbf flat" else ("scores", "deleted"))
+                assert_equal_answers(
+                    ours, theirs, 1e-6, ("scores",) if kernel == "rbf flat" else ("scores", "leave_one_out")
+                )
 
 
 @every_machine
@@ -138,7 +140,7 @@ def test_to_learn_and_to_unlearn_again_changes_nothing(name):
     for i in range(16, 25):
         stream.teach(stream.machine, i)
         stream.machine.unlearn_one(15)
-        assert_equal_answers(stream.ask(stream.machine, 16), before, 1e-8, ("scores", "deleted"))
+        assert_equal_answers(stream.ask(stream.machine, 16), before, 1e-8, ("scores", "leave_one_out"))
 
 
 @every_machine
@@ -151,7 +153,7 @@ def test_all_may_be_unlearned_and_objects_of_another_length_learned(name):
         while machine.n:
             machine.unlearn_one(order(machine.n))
         assert machine.residual == 0.0
-        assert machine.bag.scores.shape[1] == machine.deleted_bag.scores.shape[1] == 0
+        assert machine.bag.scores.shape[1] == machine.leave_one_out_bag.scores.shape[1] == 0
         with pytest.raises(ValueError, match="i must be"):
             machine.unlearn_one()
     fresh = machine.fresh()
@@ -200,7 +202,7 @@ def test_a_failed_path_is_replaced_by_a_batch_solve(name, monkeypatch):
         _, *rest = follow_masses(*arguments)
         return SOLVED + 1, *rest
 
-    monkeypatch.setattr("venn.machines.exchange.follow_masses", failing)
+    monkeypatch.setattr("venn.machines.block_pivoting.follow_masses", failing)
     while len(stream.held) > 10:
         stream.machine.unlearn_one(3)
         del stream.held[3]
@@ -252,11 +254,13 @@ def test_scores_are_recomputed_where_rounding_may_have_added_up(monkeypatch):
 
 READERS = {
     "argmax": lambda machine: venn.TransductiveVenn(machine, venn.Argmax()),
-    "deleted": lambda machine: venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
+    "leave_one_out": lambda machine: venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())),
     "abers": lambda machine: venn.TransductiveVennAbers(machine),
     "conformal": lambda machine: venn.Conformal(machine, venn.nonconformity.Margin(), smoothed=False),
-    "platt": lambda machine: venn.Scaler(machine, venn.maps.Platt(), venn.predictors.TrainingScores()),
-    "isotonic": lambda machine: venn.Scaler(machine, venn.maps.Isotonic(), venn.predictors.DeletedScores()),
+    "platt": lambda machine: venn.ScoreCalibrator(machine, venn.maps.Platt(), venn.predictors.TrainingScores()),
+    "isotonic": lambda machine: venn.ScoreCalibrator(
+        machine, venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
+    ),
 }
 
 

@@ -67,7 +67,7 @@ def test_deleted_scores_of_least_squares_are_those_without_the_example(class_wei
         codes = np.append(y[:-1], j)
         effective = np.append(w[:-1], 1.0) * of_class[codes]
         expected = [naive.least_squares(K, codes, effective, 3, 2.0, i)[i] for i in range(12)]
-        np.testing.assert_allclose(answer.deleted(j), expected, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(answer.leave_one_out(j), expected, rtol=0, atol=1e-9)
 
 
 def learned_with(machine, X, y, w):
@@ -96,7 +96,7 @@ def test_replication_class_weight_and_sample_weight_agree(name, seed):
 @every_machine
 @pytest.mark.parametrize("kind", ["normal", "grid", "few"])
 def test_one_weight_for_all_is_a_factor_of_C(name, kind):
-    """Also for deleted scores and coefficients, whose definition by copies would be another one."""
+    """Also for leave-one-out scores and coefficients, whose definition by copies would be another one."""
     make, _ = MACHINES[name]
     X, y, _ = stream(kind, 2, 30)
     weighed = learned_with(make(venn.RBF(GAMMA), 1.0, range(3)), X, y, np.full(30, 2.5))
@@ -106,7 +106,7 @@ def test_one_weight_for_all_is_a_factor_of_C(name, kind):
         expected = plain.hypotheses(x)
         for found in (weighed.hypotheses(x, 2.5), by_class.hypotheses(x)):
             for j in range(3):
-                for read in ("scores", "deleted", "duals"):
+                for read in ("scores", "leave_one_out", "duals"):
                     np.testing.assert_allclose(getattr(found, read)(j), getattr(expected, read)(j), rtol=0, atol=1e-8)
 
 
@@ -140,28 +140,28 @@ def nothing_but_nan(monkeypatch):
 
 
 @every_machine
-@pytest.mark.parametrize("deleted", [False, True])
-def test_readers_take_each_hypothesis_from_its_own_table(name, deleted, monkeypatch):
+@pytest.mark.parametrize("leave_one_out", [False, True])
+def test_readers_take_each_hypothesis_from_its_own_table(name, leave_one_out, monkeypatch):
     """Counts and ranks by tables are those by rows of all examples."""
-    check_readers(name, deleted)  # loops are compiled with the true `empty`
+    check_readers(name, leave_one_out)  # loops are compiled with the true `empty`
     nothing_but_nan(monkeypatch)
-    check_readers(name, deleted)
+    check_readers(name, leave_one_out)
 
 
-def check_readers(name, deleted):
+def check_readers(name, leave_one_out):
     make, _ = MACHINES[name]
     X, y, w = stream("grid", 6, 30)
     machine = learned_with(make(venn.RBF(GAMMA), 2.0, range(3), (0.5, 1, 2)), X, y, w)
-    taxonomy = venn.Deleted(venn.Argmax()) if deleted else venn.Argmax()
+    taxonomy = venn.LeaveOneOut(venn.Argmax()) if leave_one_out else venn.Argmax()
     model, conformal = (
         venn.TransductiveVenn(machine, taxonomy),
-        venn.Conformal(machine, venn.nonconformity.Margin(deleted)),
+        venn.Conformal(machine, venn.nonconformity.Margin(leave_one_out)),
     )
     for x in [*X[:4], [0.3, 0.7]]:
         answer = machine.hypotheses(x)
         rows, greater = np.zeros((3, 3)), np.zeros(3)
         for j in range(3):
-            scores = answer.deleted(j) if deleted else answer.scores(j)
+            scores = answer.leave_one_out(j) if leave_one_out else answer.scores(j)
             grid, codes = np.rint((scores - 0.27e-6) / 1e-6), np.append(y, j)
             category = grid.argmax(axis=1)
             rows[j] = np.bincount(codes[category == category[-1]], minlength=3)
@@ -254,7 +254,7 @@ def test_least_squares_of_weights_near_nothing(weight):
     machine.learn_one([0.3, 0.4], 1, weight)
     for x in ([0.3, 0.4], X[0]):
         np.testing.assert_allclose(machine.scores(x), without.scores(x), rtol=0, atol=1e-12)
-    assert all(np.isfinite(machine.hypotheses([0.3, 0.4], weight).deleted(j)).all() for j in range(3))
+    assert all(np.isfinite(machine.hypotheses([0.3, 0.4], weight).leave_one_out(j)).all() for j in range(3))
 
 
 def test_a_weight_that_no_float_holds_is_refused():
@@ -265,7 +265,7 @@ def test_a_weight_that_no_float_holds_is_refused():
 
 @pytest.mark.parametrize("weight", [1e-8, 1e-9, 1e-12, 1e-300])
 def test_examples_that_weigh_next_to_nothing_change_no_deleted_score(weight):
-    """Lighter than coefficients are resolved to, one has no part that could go: its deleted score is its score."""
+    """Coefficients do not resolve such a weight, so no part could go: the leave-one-out score is the score."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (24, 2)) + rng.integers(0, 2, (24, 1)) / 7
     y = np.append([0, 1, 2] * 3, rng.integers(0, 3, 15))
@@ -275,9 +275,9 @@ def test_examples_that_weigh_next_to_nothing_change_no_deleted_score(weight):
         answer, other = machine.hypotheses(x), without.hypotheses(x)
         seen = light[: machine.n]
         for j in range(3):
-            deleted = answer.deleted(j)
-            np.testing.assert_allclose(deleted[:-1][seen], answer.scores(j)[:-1][seen], rtol=0, atol=1e-6)
-            np.testing.assert_allclose(deleted[np.append(~seen, True)], other.deleted(j), rtol=0, atol=1e-6)
+            leave_one_out = answer.leave_one_out(j)
+            np.testing.assert_allclose(leave_one_out[:-1][seen], answer.scores(j)[:-1][seen], rtol=0, atol=1e-6)
+            np.testing.assert_allclose(leave_one_out[np.append(~seen, True)], other.leave_one_out(j), rtol=0, atol=1e-6)
         machine.learn_one(x, label, weight if nothing else 1.0)
         if not nothing:
             without.learn_one(x, label)

@@ -27,16 +27,16 @@ MACHINES = {
 }
 FORGETFUL = [name for name, make in MACHINES.items() if hasattr(make(), "unlearn_one")]
 READERS = {  # these compare scores on a grid, or not at all
-    "deleted": lambda m: venn.TransductiveVenn(m),
+    "leave_one_out": lambda m: venn.TransductiveVenn(m),
     "argmax": lambda m: venn.TransductiveVenn(m, venn.Argmax()),
     "abers": lambda m: venn.TransductiveVennAbers(m),
     "conformal": lambda m: venn.Conformal(m, smoothed=False),
 }
 SCALERS = {  # equal scores that differ in their last bits may be mapped to anything: no ties for these
-    "platt": lambda m: venn.Scaler(m, venn.maps.Platt()),
-    "isotonic": lambda m: venn.Scaler(m, venn.maps.Isotonic(), venn.predictors.DeletedScores()),
-    "binning": lambda m: venn.Scaler(m, venn.maps.Binning(5)),
-    "temperature": lambda m: venn.Scaler(m, venn.maps.Temperature(), venn.predictors.DeletedScores()),
+    "platt": lambda m: venn.ScoreCalibrator(m, venn.maps.Platt()),
+    "isotonic": lambda m: venn.ScoreCalibrator(m, venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()),
+    "binning": lambda m: venn.ScoreCalibrator(m, venn.maps.Binning(5)),
+    "temperature": lambda m: venn.ScoreCalibrator(m, venn.maps.Temperature(), venn.predictors.LeaveOneOutScores()),
 }
 
 
@@ -83,7 +83,9 @@ def test_every_reader_sees_the_window_alone(name, size):
         for reader in READERS:
             assert np.allclose(numbers(said[reader]), numbers(expected[reader]), atol=1e-6), reader
         assert np.allclose(window.scores(X[step]), alone.scores(X[step]), atol=1e-7)
-        assert np.allclose(window.hypotheses(X[step]).deleted(1), alone.hypotheses(X[step]).deleted(1), atol=1e-6)
+        assert np.allclose(
+            window.hypotheses(X[step]).leave_one_out(1), alone.hypotheses(X[step]).leave_one_out(1), atol=1e-6
+        )
         assert window.residual < 1e-6
         panel.learn_one(X[step], y[step])
 
@@ -145,8 +147,8 @@ def test_what_suits_the_machine_inside_suits_the_window():
         "Conformal(SlidingWindow(LeastSquaresSVM("
     )
     with pytest.raises(TypeError, match=r"machine must hold all that it learns.*got SlidingWindow"):
-        venn.Scaler(window, venn.maps.Platt(), venn.predictors.CrossFittedScores())
-    assert window.deletes_exactly
+        venn.ScoreCalibrator(window, venn.maps.Platt(), venn.predictors.CrossFittedScores())
+    assert window.exact_leave_one_out
     assert window.tuning is None
 
 
@@ -176,7 +178,7 @@ def test_after_a_restart_the_latest_are_left(name, keep):
     assert np.allclose(window.scores(X[3]), alone.scores(X[3]), atol=1e-7)
     if keep < 7:
         with pytest.raises(RuntimeError, match="out of date"):
-            answer.deleted(0)
+            answer.leave_one_out(0)
     learned(window, X[:12], y[:12])
     assert np.allclose(window.scores(X[3]), learned(MACHINES[name](), X[5:12], y[5:12]).scores(X[3]), atol=1e-7)
 
@@ -337,7 +339,7 @@ BASES = {
     "conformal": venn.Conformal,
     "venn": venn.TransductiveVenn,
     "abers": venn.TransductiveVennAbers,
-    "platt": lambda m: venn.Scaler(m, venn.maps.Platt()),
+    "platt": lambda m: venn.ScoreCalibrator(m, venn.maps.Platt()),
     "conformal within groups": lambda m: by_group(venn.Conformal(m), lambda x: bool(abs(x[0]) > 1)),
     "abers within groups": lambda m: by_group(venn.TransductiveVennAbers(m), lambda x: bool(abs(x[0]) > 1)),
 }
@@ -374,20 +376,20 @@ def test_in_a_panel_the_others_find_the_window_restarted():
     X, y = changing(1, 100, 160)
     window = binary(300)
     panel = venn.Panel(
-        platt=venn.Scaler(window, venn.maps.Platt()),
+        platt=venn.ScoreCalibrator(window, venn.maps.Platt()),
         model=Restarting(venn.Conformal(window), monitor()),
-        isotonic=venn.Scaler(window, venn.maps.Isotonic()),
-        mixed=venn.predictors.ExpertMixture([venn.Scaler(window, venn.maps.Platt())]),
+        isotonic=venn.ScoreCalibrator(window, venn.maps.Isotonic()),
+        mixed=venn.predictors.ExpertMixture([venn.ScoreCalibrator(window, venn.maps.Platt())]),
     )
     record = venn.replay(zip(X, y, strict=True), panel, progress=False)
     (step,) = panel["model"].restarts
     assert 100 < step < 140
     assert window.n == 160 - step
     assert len(record) == 160
-    alone = learned(venn.Scaler(binary(300), venn.maps.Platt()), X[step:], y[step:])
+    alone = learned(venn.ScoreCalibrator(binary(300), venn.maps.Platt()), X[step:], y[step:])
     assert np.allclose(panel["platt"].predict_one(X[0]).proba, alone.predict_one(X[0]).proba, atol=1e-6)
     assert np.allclose(panel.predict_one(X[0])["isotonic"].proba, learned(
-        venn.Scaler(binary(300), venn.maps.Isotonic()), X[step:], y[step:]
+        venn.ScoreCalibrator(binary(300), venn.maps.Isotonic()), X[step:], y[step:]
     ).predict_one(X[0]).proba, atol=1e-6)  # fmt: skip
 
 
@@ -415,8 +417,8 @@ def test_what_was_said_before_cannot_be_known_afterwards():
     model = Restarting(venn.Conformal(binary(50)), monitor())
     learned(model, X[:3], y[:3])
     model.machine.learn_one(X[3], y[3])
-    with pytest.raises(RuntimeError, match=r"after_learning needs what note\(x, y\) returned .* got none"):
-        model.after_learning(X[3], y[3])
+    with pytest.raises(RuntimeError, match=r"commit needs what prepare\(x, y\) returned .* got none"):
+        model.commit(X[3], y[3])
     assert model.watching.n == 3
     model.learn_one(X[6], y[6])
     assert (model.n, model.watching.n) == (5, 4)
@@ -452,7 +454,7 @@ class Selective(SlidingWindow):
     def learn_one(self, x, y, weight=None):
         self.machine.learn_one(x, y)
         if self.machine.n > self.size:
-            bag = self.machine.deleted_bag
+            bag = self.machine.leave_one_out_bag
             own = bag.scores[bag.counts.argmax(axis=1), np.arange(self.machine.n)]
             self.machine.unlearn_one(int(own.argmin()))
             self.forgotten += 1

@@ -53,7 +53,7 @@ def test_a_scaler_takes_them_as_its_own(score_map):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(20, 2)), rng.integers(0, 3, 20)
     machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, range(3))
-    model = venn.Scaler(machine, score_map)
+    model = venn.ScoreCalibrator(machine, score_map)
     for x, label in zip(X, y.tolist(), strict=True):
         model.learn_one(x, label)
     scores = machine.bag.scores.T[np.repeat(np.arange(60), machine.bag.counts.ravel()) // 3]

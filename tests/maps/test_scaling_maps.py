@@ -100,7 +100,7 @@ def test_platt_does_not_remember_where_it_started():
         f = rng.normal(size=n) * 10.0 ** rng.integers(-8, 7) + rng.choice([0, 3, 1e6])
         y = (f > np.median(f)) if step % 3 == 0 else rng.random(n) < 0.4
         machine.set(f, y)
-        followed.after_learning(None, None)
+        followed.commit(None, None)
         np.testing.assert_allclose(binary(followed, f), binary(platt(machine), f), atol=1e-10, rtol=0)
 
 
@@ -110,11 +110,11 @@ def test_platt_says_when_it_does_not_converge():
     for size in (1e200, 1e-200):  # squares overflow, squares vanish
         machine.set([-size, -size, size, size], [0, 0, 1, 0])
         with pytest.raises(NotConverged, match="class 0 must converge"):
-            predictor.after_learning(None, None)
+            predictor.commit(None, None)
         with pytest.raises(RuntimeError, match=r"all 4 .*, got a failed fit: the sigmoid of class 0 must"):
             predictor.predict_one([0.0])
     machine.set([-1.0, 0.5, 1.0], [0, 1, 1])
-    predictor.after_learning(None, None)
+    predictor.commit(None, None)
     expected = platt(machine).predict_one([0.2]).proba
     assert predictor.predict_one([0.2]).proba == pytest.approx(expected, abs=1e-12)
 
@@ -176,7 +176,7 @@ def test_isotonic_keeps_up_with_moving_scores():
         if step == 100:  # fewer objects than before
             f, y = f[:50], y[:50]
         machine.set(f, y)
-        predictor.after_learning(None, None)
+        predictor.commit(None, None)
         assert (f[predictor.fitted._order[1]] == np.sort(f)).all()
         reference = IsotonicRegression().fit(f, y).predict(f)
         np.testing.assert_allclose(binary(predictor, f), reference, atol=1e-12, rtol=0)

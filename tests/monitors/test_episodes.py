@@ -25,7 +25,7 @@ from venn.monitors.naming import Ties
 from venn.online import checkpoint
 from venn.online.watch import Watch
 from venn.prediction import Forecast, PredictionSet
-from venn.saved import component, held_int, state
+from venn.saved import component, restored_int, state
 from venn.show.metrics import exposition
 from venn.show.notify import Herald
 from venn.show.page import words
@@ -51,7 +51,7 @@ class Sets(venn.predictors.Predictor):
         ps[usual] = (self.misses + (self.seen - self.misses + 1) * tau) / (self.seen + 1)
         return PredictionSet(ps, CLASSES)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.misses += CLASSES.index(y) != int(x[0] > 0)
         self.seen += 1
 
@@ -61,7 +61,7 @@ def forgetting(monitor, steps, rng):
     model = Sets(rng)
     for x, y in steps:
         rung = monitor.update(model.predict_one(x), y)
-        model.after_learning(x, y)
+        model.commit(x, y)
         if rung:
             model = Sets(rng)
             monitor.begin_anew()
@@ -377,8 +377,8 @@ class Gaps(Watching):
     """Rings at the third object in a row that is empty."""
 
     about = "gaps"
-    steps: int = state(held_int, start=0)
-    empty: int = state(held_int, start=0)
+    steps: int = state(restored_int, start=0)
+    empty: int = state(restored_int, start=0)
 
     @property
     def n(self):
@@ -582,7 +582,7 @@ class Unlikely(Watching):
     """Rings at a label that was hardly probable."""
 
     sees = "predictions"
-    steps: int = state(held_int, start=0)
+    steps: int = state(restored_int, start=0)
 
     @property
     def n(self):

@@ -335,7 +335,7 @@ class Says(venn.predictors.Predictor):
     def predict_one(self, x):
         return forecast(0.9 if x[0] < 5 else 0.6)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.n += 1
 
 

@@ -225,7 +225,7 @@ def test_a_predicted_label_without_guarantee_fails_the_same_test():
     """The rule that looks at all rows picks the class that happens to look best: its hits are fewer than it says."""
     runs = []
     for seed in range(8):
-        taxonomy = venn.Deleted(venn.Argmax())
+        taxonomy = venn.LeaveOneOut(venn.Argmax())
         record = replayed(seed, 120, venn.TransductiveVenn(machine(), taxonomy, venn.prediction.RowMean()), noise=True)
         runs.append(PredictedLabel().read(record.outcomes("it"), Smoothing(0).block(0, 120))[0])
     assert min(uniformity(runs)) < 1e-3

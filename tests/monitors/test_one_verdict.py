@@ -109,9 +109,9 @@ def test_every_alarm_of_a_forecaster_is_handed_out_and_kept(run):
 def test_alarms_are_numbered_on_where_a_model_puts_new_monitors_in_the_place_of_old_ones(tmp_path, scorer, monkeypatch):
     learn = venn.Forecaster.learn_one
 
-    def learn_and_begin_anew(self, x, y, noted=None):
+    def learn_and_begin_anew(self, x, y, prepared=None):
         before = sum(one.count for one in self.monitors.values())
-        learn(self, x, y, noted)
+        learn(self, x, y, prepared)
         if sum(one.count for one in self.monitors.values()) > before:
             self.watch()
 

@@ -457,7 +457,7 @@ class Always(venn.predictors.Predictor):
     def predict_one(self, x):
         return Forecast([0.5, 0.5], CLASSES)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         """Learn nothing."""
 
 
@@ -479,7 +479,7 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     rows = [f"{x[0]:.6f},{x[1]:.6f},{'no' if y else 'yes'}" for x, y in stream]
     (tmp_path / "flipped.csv").write_text("\n".join(["p,q,answer", *rows]) + "\n")
     fixed = ["--label", "answer", "--gamma", "0.5", "--C", "1"]
-    names = ["--predictors", "deleted,conformal"]
+    names = ["--predictors", "leave_one_out,conformal"]
     watched = CliRunner().invoke(cli.main, ["monitor", "flipped.csv", *fixed, *names, "--out", "out"])
     last = watched.stdout.splitlines()[-1]
     told = r"verdict: \w+: Do not rely on it since step 3[56]\d: (wrong|right) in .\d\d of the last 1\d\d, "
@@ -505,7 +505,7 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     ran = CliRunner().invoke(cli.main, [*source, "--set", "run.batch=1"])
     assert ran.exit_code == 0, ran.output
     assert re.sub(r"since .* \(question (\d+)\)", r"since step \1", ran.stderr.splitlines()[-1]) == whole
-    news = [line for line in ran.stderr.splitlines() if line.startswith("verdict: deleted: ")]
+    news = [line for line in ran.stderr.splitlines() if line.startswith("verdict: leave_one_out: ")]
     assert [re.split(r"[:;] | since", line)[2] for line in news[:3]] == ["as claimed", "doubtful", "changed"]
 
 

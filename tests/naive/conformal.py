@@ -28,7 +28,7 @@ def margin(bag, y, c, kernel, C):
 
 
 def span_margin(bag, y, c, kernel, C):
-    """Return margins by span-deleted scores, equal objects being one."""
+    """Return margins by span leave-one-out scores, equal objects being one."""
     distinct, where = np.unique(bag, axis=0, return_inverse=True)
     return margins(span.one_vs_all(kernel(distinct, distinct), where.ravel(), y, c, C), y)
 
@@ -54,9 +54,9 @@ def squares_margin(bag, y, c, kernel, C):
     return margins(least_squares.training(kernel(bag, bag), y, c, C), y)
 
 
-def squares_deleted_margin(bag, y, c, kernel, C):
+def squares_leave_one_out_margin(bag, y, c, kernel, C):
     """Return margins by least-squares machines trained on the bag without the example, one by one."""
-    return margins(least_squares.deleted(kernel(bag, bag), y, c, C), y)
+    return margins(least_squares.leave_one_out(kernel(bag, bag), y, c, C), y)
 
 
 def squares_multiplier(bag, y, c, kernel, C):

@@ -18,7 +18,7 @@ def residuals(K, ridge, y):
     return y - fitted(K, ridge, y, K)
 
 
-def deleted(K, ridge, y):
+def leave_one_out(K, ridge, y):
     """y - f of each example, fitted to the others."""
     out = np.zeros(len(y))
     for i in range(len(y)):

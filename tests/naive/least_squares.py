@@ -27,7 +27,7 @@ def training(K, y, c, C):
     return np.column_stack(columns)
 
 
-def deleted(K, y, c, C):
+def leave_one_out(K, y, c, C):
     """Return (n, c) scores of each example by the machines fitted to the others; 0 for one alone."""
     n = len(y)
     scores = np.zeros((n, c))

@@ -47,7 +47,7 @@ def mixed(scores, y, rate):
 
 def forecasts(kernels, penalties, y, c, rate):
     """Return (m, c) mixed forecasts of examples by their (m, m) kernel matrices, and their labels."""
-    machines = [least_squares.deleted(K, y, c, C) for K in kernels for C in penalties]
+    machines = [least_squares.leave_one_out(K, y, c, C) for K in kernels for C in penalties]
     columns = [mixed([s[:, k] for s in machines], np.array(y) == k, rate) for k in range(c)]
     if c == 2:
         columns[1] = 1 - columns[0]

@@ -18,7 +18,7 @@ def training(K, ridge, targets):
     return fitted(K, ridge, targets, K)
 
 
-def deleted(K, ridge, targets):
+def leave_one_out(K, ridge, targets):
     """The (t, n) score of each example by the system without it."""
     n = len(K)
     scores = np.zeros(targets.shape)

@@ -1,4 +1,4 @@
-"""Span-deleted scores by definition: every machine from nothing, every span a least-squares problem of its own.
+"""Leave-one-out scores by definition: every machine from nothing, every span a least-squares problem of its own.
 
 For one machine, beta_i is the sum of the signed coefficients of all examples at object i: equal objects
 share theirs in a way that means nothing. The examples of the sign whose level the score has not reached are
@@ -44,13 +44,13 @@ def has_to_go(sign, beta, P, N, C):
     return part if part > NEAR * C else 0.0
 
 
-def deleted(K, where, t, C):
-    """Return the (n,) deleted scores of examples with signs t at the objects `where` of the kernel matrix K."""
-    return scores_and_deleted(K, where, t, C)[1]
+def leave_one_out(K, where, t, C):
+    """Return the (n,) leave-one-out scores of examples with signs t at the objects `where` of the kernel matrix K."""
+    return scores_and_leave_one_out(K, where, t, C)[1]
 
 
-def scores_and_deleted(K, where, t, C):
-    """Return the (m,) scores of all objects of the kernel matrix K, and the deleted scores of the examples there."""
+def scores_and_leave_one_out(K, where, t, C):
+    """Return the (m,) scores of all objects of the kernel matrix K, and the leave-one-out scores of its examples."""
     where, t = np.asarray(where), np.asarray(t, float)
     n, m = len(t), len(K)
     if (t > 0).all() or (t < 0).all():
@@ -100,6 +100,6 @@ def first_met(sign, i, K, f, beta, P, N, C):
 
 
 def one_vs_all(K, where, labels, c, C):
-    """Return the (n, c) deleted scores by c machines."""
+    """Return the (n, c) leave-one-out scores by c machines."""
     labels = np.asarray(labels)
-    return np.column_stack([deleted(K, where, np.where(labels == k, 1.0, -1.0), C) for k in range(c)])
+    return np.column_stack([leave_one_out(K, where, np.where(labels == k, 1.0, -1.0), C) for k in range(c)])

@@ -108,13 +108,13 @@ def within(groups, taxonomy):
     return categories
 
 
-def centroid(X, y, c, deleted):
+def centroid(X, y, c, leave_one_out):
     """Return (n, c) minus the distances to the class means; -1e9 for a class without examples."""
     X, y = np.asarray(X, float), np.asarray(y)
     answer = np.full((len(y), c), -1e9)
     for i in range(len(y)):
         for k in range(c):
-            members = [o for o in range(len(y)) if y[o] == k and not (deleted and o == i)]
+            members = [o for o in range(len(y)) if y[o] == k and not (leave_one_out and o == i)]
             if members:
                 answer[i, k] = -np.linalg.norm(X[i] - X[members].mean(axis=0))
     return answer

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 import venn
-from venn.machines.ahead import Fits
+from venn.machines.fit_ahead import Fits
 from venn.machines.machine import NotConverged
 from venn.machines.stack import Fit
 from venn.nonconformity import APS
@@ -129,9 +129,9 @@ def test_a_users_own_forecaster_is_asked_row_by_row():
     class Counting(venn.Forecaster):
         learned = 0
 
-        def learn_one(self, x, y, noted=None):
+        def learn_one(self, x, y, prepared=None):
             self.learned += 1
-            super().learn_one(x, y, noted)
+            super().learn_one(x, y, prepared)
 
     model = Counting(scorer=fitted(LogisticRegression()))
     model.learn_many(*rows(2, 20, 2))

@@ -71,13 +71,17 @@ KEPT = [
 WINDOWS = {f"{name} in a window": window(name) for name in KEPT}
 MORE = {
     "Restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 40)), venn.Monitor(CLASSES), keep=9),
-    "weighted": lambda: venn.TransductiveVenn(weighted(), venn.Deleted(venn.Argmax())),
-    "windowed scaler": lambda: venn.Scaler(
-        SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.maps.Isotonic(), venn.predictors.DeletedScores()
+    "weighted": lambda: venn.TransductiveVenn(weighted(), venn.LeaveOneOut(venn.Argmax())),
+    "windowed scaler": lambda: venn.ScoreCalibrator(
+        SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
     ),
-    "held-out scaler": lambda: venn.Scaler(squares(), venn.maps.BetaCalibration(), venn.predictors.HeldOutScores()),
-    "cross-fitted scaler": lambda: venn.Scaler(centroid(), venn.maps.Binning(), venn.predictors.CrossFittedScores()),
-    "scaler of all classes": lambda: venn.Scaler(NearestCentroid(CLASSES), venn.maps.Temperature()),
+    "held-out scaler": lambda: venn.ScoreCalibrator(
+        squares(), venn.maps.BetaCalibration(), venn.predictors.HeldOutScores()
+    ),
+    "cross-fitted scaler": lambda: venn.ScoreCalibrator(
+        centroid(), venn.maps.Binning(), venn.predictors.CrossFittedScores()
+    ),
+    "scaler of all classes": lambda: venn.ScoreCalibrator(NearestCentroid(CLASSES), venn.maps.Temperature()),
     "bag of scores": lambda: venn.InductiveVenn(
         NearestCentroid(CLASSES), venn.taxonomies.AdaptiveMarginBins(), schedule=venn.schedules.Prefix()
     ),
@@ -93,8 +97,8 @@ def said(subject, x):
     if hasattr(subject, "predict_one"):
         return numbers(subject.predict_one(x)).tobytes()
     answer = subject.hypotheses(x)
-    bags = (subject.bag.scores, subject.deleted_bag.scores)
-    every = (answer.scores(0), answer.deleted(2), subject.scores(x), *bags)
+    bags = (subject.bag.scores, subject.leave_one_out_bag.scores)
+    every = (answer.scores(0), answer.leave_one_out(2), subject.scores(x), *bags)
     return b"".join(np.ascontiguousarray(part).tobytes() for part in every)
 
 

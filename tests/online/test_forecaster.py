@@ -17,7 +17,7 @@ import venn
 from venn.machines import Bank, Mixture, MultiscaleLaplacian, Stack
 from venn.nonconformity import Share
 from venn.online import Forecaster, checkpoint
-from venn.predictors import ExpertMixture, HandOver, Refits, ScorerForecast
+from venn.predictors import ExpertMixture, Refits, ScorerForecast, Switch
 from venn.schedules import Prefix, PrefixRestart
 
 CLASSES = ("no", "yes")
@@ -64,7 +64,7 @@ def test_its_parts_are_those_of_a_panel_built_by_hand(given):
     bank = Bank(MultiscaleLaplacian(), CLASSES, scale=scale)
     late = venn.InductiveVennAbers(Stack(CLASSES), schedule=Prefix(0.7, first=2000))
     intervals = venn.TransductiveVennAbers(Mixture(bank))
-    every = HandOver(venn.TransductiveVennAbers(Mixture(bank, whole=True)), late)
+    every = Switch(venn.TransductiveVennAbers(Mixture(bank, whole=True)), late)
     mixed = ExpertMixture([every, ScorerForecast(every), Refits(CLASSES)], (1.2, 0.0, 0.1, 0.0, 0.0))
     panel = venn.Panel(intervals=intervals, both=mixed, sets=venn.Conformal(intervals.machine, Share()))
     model = Forecaster(CLASSES, **given)
@@ -97,7 +97,7 @@ def test_a_hand_over_inside_a_mixture_takes_place_too():
     X, y = stream(40)
     machine, schedule = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES), Prefix(0.5, first=20)
     late = venn.InductiveVennAbers(machine.fresh(), schedule=schedule)
-    inner = HandOver(venn.TransductiveVennAbers(machine), late)
+    inner = Switch(venn.TransductiveVennAbers(machine), late)
     panel = learned(venn.Panel(mean=ExpertMixture([inner])), X[:19], y[:19])
     assert len(panel.machines) == 1
     learned(panel, X[19:], y[19:])
@@ -176,8 +176,8 @@ def test_a_refused_example_leaves_everything_as_it_was():
     for learn in (model.learn_many, model.replay_many):
         with pytest.raises(ValueError, match="X must"):
             learn([[0.0, 1.0], [np.nan, 0.0]], ["no", "yes"])
-    with pytest.raises(ValueError, match=r"noted must be what note\(x, y\) returned, got 'noted'"):
-        model.learn_one(X[0], y[0], "noted")
+    with pytest.raises(ValueError, match=r"prepared must be what prepare\(x, y\) returned, got 'prepared'"):
+        model.learn_one(X[0], y[0], "prepared")
     assert pickle.dumps(model) == before
 
 
@@ -366,40 +366,40 @@ def test_a_hand_over_needs_two_of_a_kind():
     machine = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES)
     early, late = venn.Conformal(machine), venn.InductiveConformal(machine.fresh(), schedule=PrefixRestart())
     with pytest.raises(TypeError, match="late must be an inductive predictor"):
-        HandOver(early, early)
+        Switch(early, early)
     given = venn.InductiveConformal(venn.FrozenScorer(LogisticRegression().fit([[0.0], [1.0]], CLASSES)))
     with pytest.raises(ValueError, match="late must have a schedule that trains"):
-        HandOver(early, given)
+        Switch(early, given)
     other = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, ("a", "b"))
     with pytest.raises(ValueError, match="early and late must have the same classes"):
-        HandOver(early, venn.InductiveConformal(other, schedule=PrefixRestart()))
+        Switch(early, venn.InductiveConformal(other, schedule=PrefixRestart()))
     with pytest.raises(TypeError, match="late must be an inductive predictor"):
-        HandOver(early, ExpertMixture([venn.TransductiveVennAbers(machine)]))
-    assert HandOver(early, late).over is False
+        Switch(early, ExpertMixture([venn.TransductiveVennAbers(machine)]))
+    assert Switch(early, late).over is False
     abers = venn.InductiveVennAbers(machine.fresh(), schedule=PrefixRestart())
     others = [
-        early, venn.TransductiveVenn(machine), venn.Scaler(machine, venn.maps.Platt()),
+        early, venn.TransductiveVenn(machine), venn.ScoreCalibrator(machine, venn.maps.Platt()),
         ExpertMixture([venn.TransductiveVennAbers(machine)]),
-        venn.predictors.Adaptive(early), HandOver(early, late), late,
+        venn.predictors.Adaptive(early), Switch(early, late), late,
     ]  # fmt: skip
     for other in others:
         with pytest.raises(TypeError, match="early and late must say the same kind of thing, got"):
-            HandOver(other, abers)
+            Switch(other, abers)
     window = venn.SlidingWindow(machine, 9)
     for alike in (
         venn.TransductiveVennAbers(machine),
         venn.predictors.Restarting(venn.TransductiveVennAbers(window), venn.Monitor(CLASSES)),
     ):
-        assert HandOver(alike, abers).over is False
+        assert Switch(alike, abers).over is False
 
 
 def test_a_part_that_must_know_what_was_said_before_gets_no_note_made_afterwards():
     machine = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, CLASSES)
     late = venn.InductiveConformal(machine.fresh(), schedule=PrefixRestart())
-    model = HandOver(venn.predictors.Adaptive(venn.Conformal(machine)), late)
+    model = Switch(venn.predictors.Adaptive(venn.Conformal(machine)), late)
     machine.learn_one([0.0], CLASSES[0])
-    with pytest.raises(RuntimeError, match="after_learning needs what note"):
-        model.after_learning([0.0], CLASSES[0])
+    with pytest.raises(RuntimeError, match="commit needs what prepare"):
+        model.commit([0.0], CLASSES[0])
     assert model.early.n == 0
     assert late.n == 1
 

@@ -97,7 +97,7 @@ def test_an_interrupt_while_it_learns(tmp_path, monkeypatch):
     happen(online, events_of(6))
     online.ask([1.0, 2.0], "last")
 
-    def interrupted(x, y, noted=None):
+    def interrupted(x, y, prepared=None):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(online.panel, "learn_one", interrupted)

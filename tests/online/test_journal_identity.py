@@ -52,7 +52,7 @@ SCORERS = {
 PREDICTORS = {
     "forecaster": lambda scorer: venn.Forecaster(scorer=scorer),
     "abers": lambda scorer: venn.InductiveVennAbers(venn.FrozenScorer(scorer)),
-    "handed over": lambda scorer: venn.predictors.HandOver(
+    "handed over": lambda scorer: venn.predictors.Switch(
         venn.InductiveConformal(venn.FrozenScorer(scorer)),
         venn.InductiveConformal(
             venn.LeastSquaresSVM(venn.Linear(), 1.0, ["no", "yes"]), schedule=venn.schedules.Prefix(0.5, first=4)

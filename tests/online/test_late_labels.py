@@ -30,7 +30,7 @@ MAKERS = {
     "published": lambda: venn.TransductiveVenn(venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES), venn.Argmax()),
     "abers": lambda: venn.TransductiveVennAbers(squares()),
     "conformal": lambda: venn.Conformal(squares(), seed=3),
-    "platt": lambda: venn.Scaler(squares(), venn.maps.Platt()),
+    "platt": lambda: venn.ScoreCalibrator(squares(), venn.maps.Platt()),
     "inductive": lambda: venn.InductiveVenn(squares(), schedule=venn.schedules.PrefixRestart(first=6)),
 }
 

@@ -92,9 +92,9 @@ def test_ranks_after_a_training_are_those_of_machines_taught_anew_with_each_labe
 def test_what_is_asked_between_a_note_and_its_example_makes_no_difference():
     X, y = stream(20, seed=3)
     models = [learned(StackedDistribution(), X[:18], y[:18]) for _ in range(2)]
-    noted = models[0].note(X[18], y[18])
+    prepared = models[0].prepare(X[18], y[18])
     models[0].predict_one(X[0])
-    models[0].after_learning(X[18], y[18], noted)
+    models[0].commit(X[18], y[18], prepared)
     models[1].learn_one(X[18], y[18])
     first, second = (one.predict_one(X[19]) for one in models)
     assert np.array_equal(first.points, second.points)

@@ -40,7 +40,7 @@ class Normal(Predictor):
     def predict_one(self, x):
         return NormalDistribution(np.mean(self.labels or [0.0]), np.std(self.labels or [1.0]))
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.labels.append(y)
 
 

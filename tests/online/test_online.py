@@ -62,7 +62,7 @@ class Reader(Predictor):
         self.classes = tuple(classes or machine.classes)
         self.told = []
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.told.append((tuple(x), y))
 
 
@@ -94,7 +94,7 @@ class Uniform(Predictor):
     def predict_one(self, x):
         return Forecast(np.full(3, 1 / 3), self.classes)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.told += 1
 
 
@@ -166,13 +166,13 @@ def test_a_machine_without_check_is_refused():
         Panel(a=OneCategory(CountingMachine()), b=OneCategory(UncheckedMachine()))
 
 
-@pytest.mark.parametrize("noted", [[], [None, None], [True, True, True], "noted", 0])
-def test_notes_that_are_not_the_panels_are_refused(noted):
+@pytest.mark.parametrize("prepared", [[], [None, None], [True, True, True], "prepared", 0])
+def test_notes_that_are_not_the_panels_are_refused(prepared):
     machine, panel = shared()
-    with pytest.raises(ValueError, match=r"noted must be what note\(x, y\) returned, got"):
-        panel.learn_one(np.zeros(2), "yes", noted)
+    with pytest.raises(ValueError, match=r"prepared must be what prepare\(x, y\) returned, got"):
+        panel.learn_one(np.zeros(2), "yes", prepared)
     assert (machine.learned, panel["uniform"].told) == (0, 0)
-    panel.learn_one(np.zeros(2), "yes", panel.note(np.zeros(2), "yes"))
+    panel.learn_one(np.zeros(2), "yes", panel.prepare(np.zeros(2), "yes"))
     assert (machine.learned, panel["uniform"].told) == (1, 1)
 
 
@@ -180,7 +180,7 @@ def test_notes_that_are_not_the_panels_are_refused(noted):
 def test_what_was_told_is_a_mapping(told):
     machine, panel = shared()
     with pytest.raises(TypeError, match="told must be what was said by each predictor, by its name, got"):
-        panel.note(np.zeros(2), "yes", told, 1)
+        panel.prepare(np.zeros(2), "yes", told, 1)
     assert (machine.learned, panel["uniform"].told) == (0, 0)
 
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import venn
 from venn.distribution import PredictiveDistribution
 from venn.predictors import DistributionMixture, Predictor
-from venn.saved import component, held_float, held_int, param, state
+from venn.saved import component, param, restored_float, restored_int, state
 
 CLASSES = ("no", "yes")
 
@@ -19,15 +19,15 @@ class LikeTheLast(Predictor):
     """The last label again; nothing before the first."""
 
     classes: tuple = param()
-    n: int = state(held_int, start=0)
-    last: int = state(held_int, 0, start=0)
+    n: int = state(restored_int, start=0)
+    last: int = state(restored_int, 0, start=0)
 
     def predict_one(self, x):
         proba = np.full((1, len(self.classes)), 0.2 / (len(self.classes) - 1))
         proba[0, self.last] = 0.8
         return proba if self.n else np.full_like(proba, np.nan)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.n, self.last = self.n + 1, self.classes.index(y)
 
     def merge(self, other):
@@ -41,12 +41,12 @@ class Near(Predictor):
     """A number near the last one."""
 
     classes: tuple = param(default=())
-    last: float = state(held_float, start=0.0)
+    last: float = state(restored_float, start=0.0)
 
     def predict_one(self, x):
         return PredictiveDistribution(self.last + np.linspace(-0.1, 0.1, 21))
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.last = float(y)
 
 

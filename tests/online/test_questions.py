@@ -43,10 +43,10 @@ def test_what_was_noted_before_the_scale_was_fixed_is_cleaned_again():
         return model
 
     early, late = on_scale(), on_scale()
-    noted = early.note(100 * ROWS[5], LABELS[5])
+    prepared = early.prepare(100 * ROWS[5], LABELS[5])
     for model in (early, late):
         model.learn_one(100 * ROWS[4], LABELS[4])
-    early.learn_one(100 * ROWS[5], LABELS[5], noted)
+    early.learn_one(100 * ROWS[5], LABELS[5], prepared)
     late.learn_one(100 * ROWS[5], LABELS[5])
     for model in (early, late):
         for x, y in zip(ROWS[6:12], LABELS[6:12], strict=True):

@@ -153,7 +153,7 @@ class Ranks(venn.predictors.Predictor):
     def predict_one(self, x):
         return PredictionSet(np.array([self._p_value(x, y, 0.5) for y in CLASSES]), CLASSES)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.seen.append(self._p_value(x, y, self.rng.random()))
         self.scores.append(self._score(x, y))
 

@@ -30,7 +30,7 @@ class Confident(venn.predictors.Predictor):
     def predict_one(self, x):
         return Forecast(np.array([1 - x[0], x[0]]), CLASSES)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.n += 1
 
 

@@ -303,7 +303,7 @@ class Surprised(Predictor):
     def predict_one(self, x):
         return PredictionSet(np.asarray(x, np.float64) / self.seen, self.classes)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.seen += 1
         if self.machine is None:
             raise KeyError("surprised")
@@ -311,11 +311,11 @@ class Surprised(Predictor):
 
 @pytest.mark.parametrize(("shared", "error"), [(False, KeyError), (True, RuntimeError)])
 def test_after_an_error_within_there_is_no_earlier_answer(shared, error):
-    """The predictor may have learned: without `noted` it has, though its machine did before the question."""
+    """The predictor may have learned: without `prepared` it has, though its machine did before the question."""
     model = Adaptive(Surprised(machine() if shared else None))
     told = model.predict_one([0.2, 0.4, 0.8])
     with pytest.raises(error):
-        model.after_learning([0.2, 0.4, 0.8], "a")
+        model.commit([0.2, 0.4, 0.8], "a")
     assert not np.array_equal(model.predict_one([0.2, 0.4, 0.8]).p_values, told.p_values)
 
 
@@ -438,8 +438,8 @@ def test_bad_questions_are_refused_and_change_nothing():
         with pytest.raises(error):
             model.learn_one(x, y)
     assert (model.certificates, model.thresholds.tolist()) == before
-    with pytest.raises(RuntimeError, match="needs what note"):
-        model.after_learning([0.0, 1.0], "a")
+    with pytest.raises(RuntimeError, match="needs what prepare"):
+        model.commit([0.0, 1.0], "a")
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_a_killed_run_goes_on_to_the_bit(tmp_path, delay):
         (lambda: AdaptiveIntervals(Fixed(), [0.2, 0.1]), "levels must be rising"),
         (lambda: AdaptiveIntervals(Fixed(), [0.1, 0.1 + 1e-9]), "levels must be rising"),
         (lambda: AdaptiveIntervals(Fixed(), []), "levels must be rising"),
-        (lambda: AdaptiveIntervals(Fixed()).after_learning([0.0], 1.0, 3), "noted must be what note"),
+        (lambda: AdaptiveIntervals(Fixed()).commit([0.0], 1.0, 3), "prepared must be what prepare"),
     ],
 )  # fmt: skip
 def test_what_does_not_suit_is_refused(make, message):

@@ -160,7 +160,7 @@ def test_balanced_takes_a_failing_training_as_the_predictor_does():
 
 def test_what_cannot_be_balanced_is_refused():
     good = MODELS["inductive"]
-    for bad in (None, "venn", squares(), venn.Scaler(squares(), venn.maps.Platt()), venn.InductiveVenn):
+    for bad in (None, "venn", squares(), venn.ScoreCalibrator(squares(), venn.maps.Platt()), venn.InductiveVenn):
         with pytest.raises(TypeError, match="predictor must be one that weighs by class"):
             Balanced(bad, (1, 1, 1))
     with pytest.raises(ValueError, match="predictor must be without a shift"):

@@ -17,14 +17,14 @@ def machines(c):
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
-@pytest.mark.parametrize("deleted", [True, False])
-def test_least_squares_after_every_step(kind, deleted):
+@pytest.mark.parametrize("leave_one_out", [True, False])
+def test_least_squares_after_every_step(kind, leave_one_out):
     rng = np.random.default_rng(OBJECTS.index(kind))
     n, c, C = 12, 3, 4.0
     X = objects(kind, rng, n)
     y = labels("signal" if kind == "normal" else "noise", rng, X, c)
-    model = venn.TransductiveVennAbers(machines(c)["squares"], deleted=deleted)
-    by_definition = naive.deleted if deleted else naive.training
+    model = venn.TransductiveVennAbers(machines(c)["squares"], leave_one_out=leave_one_out)
+    by_definition = naive.leave_one_out if leave_one_out else naive.training
     for i in range(n):
         K = KERNELS["rbf"][1](X[: i + 1], X[: i + 1])
         scores = [by_definition(K, np.append(y[:i], j), c, C) for j in range(c)]
@@ -39,7 +39,7 @@ def test_hinge_after_every_step(kind):
     n, c = 10, 3
     X = objects(kind, rng, n)
     y = rng.integers(0, c, n)
-    model = venn.TransductiveVennAbers(machines(c)["hinge"], deleted=False)
+    model = venn.TransductiveVennAbers(machines(c)["hinge"], leave_one_out=False)
     for i in range(n):
         K = KERNELS["rbf"][1](X[: i + 1], X[: i + 1])
         scores = [svm.one_vs_all(K, np.append(y[:i], j), c, 4.0) for j in range(c)]

@@ -49,7 +49,7 @@ class Denied(ScoreMeasure):
 class FromMedian(ScoreMeasure):
     """A measure that looks at all examples: how far the own score is from the median of all own scores."""
 
-    deleted = False
+    leave_one_out = False
 
     def values(self, scores, codes):
         own = scores[np.arange(len(codes)), codes]
@@ -57,7 +57,7 @@ class FromMedian(ScoreMeasure):
 
 
 def naive_denied(bag, y, c, kernel, C):
-    scores = naive.least_squares.deleted(kernel(bag, bag), y, c, C)
+    scores = naive.least_squares.leave_one_out(kernel(bag, bag), y, c, C)
     return [1 - np.exp(row[label]) / np.exp(row).sum() for row, label in zip(scores, y, strict=True)]
 
 
@@ -68,7 +68,7 @@ def naive_from_median(bag, y, c, kernel, C):
 
 
 def naive_own(bag, y, c, kernel, C):
-    scores = naive.least_squares.deleted(kernel(bag, bag), y, c, C)
+    scores = naive.least_squares.leave_one_out(kernel(bag, bag), y, c, C)
     return [-row[label] for row, label in zip(scores, y, strict=True)]
 
 
@@ -78,11 +78,11 @@ def naive_shares(bag, y, c, kernel, C):
 
 
 CASES = {  # machine, measure, its definition, steps
-    "margin": (hinge, Margin(deleted=False), naive.margin, 9),
-    "span-deleted margin": (hinge, Margin(), naive.span_margin, 9),
+    "margin": (hinge, Margin(leave_one_out=False), naive.margin, 9),
+    "span leave-one-out margin": (hinge, Margin(), naive.span_margin, 9),
     "multiplier": (hinge, Multiplier(), naive.multiplier, 9),
-    "squares, margin": (squares, Margin(deleted=False), naive.squares_margin, 9),
-    "squares, deleted margin": (squares, Margin(), naive.squares_deleted_margin, 9),
+    "squares, margin": (squares, Margin(leave_one_out=False), naive.squares_margin, 9),
+    "squares, leave-one-out margin": (squares, Margin(), naive.squares_leave_one_out_margin, 9),
     "squares, multiplier": (squares, Multiplier(), naive.squares_multiplier, 9),
     "squares, softmax": (squares, Denied(), naive_denied, 8),
     "squares, median": (squares, FromMedian(), naive_from_median, 9),
@@ -236,7 +236,7 @@ def test_p_values_by_hand():
 def test_the_first_p_values_are_the_random_number():
     for seed in (0, 1, 7):
         tau = coin(seed, 0, [1.0])
-        for measure in (Margin(), Multiplier(), Margin(deleted=False)):
+        for measure in (Margin(), Multiplier(), Margin(leave_one_out=False)):
             assert Conformal(hinge(), measure, seed=seed).predict_one([1.0]).p_values.tolist() == [tau] * 3
     assert Conformal(hinge(), smoothed=False).predict_one([1.0]).p_values.tolist() == [1.0] * 3
 

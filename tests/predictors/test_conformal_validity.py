@@ -54,10 +54,10 @@ def mixture(c):
 
 CASES = {  # machine, measure, objects, labels, classes, streams, steps
     "multipliers, heavy ties": (hinge, Multiplier(), "grid", "noise", 3, 180, 20),
-    "training margins, four objects": (hinge, Margin(deleted=False), "few", "signal", 2, 60, 16),
-    "span-deleted margins": (hinge, Margin(), "binary", "signal", 2, 60, 16),
-    "deleted margins": (squares, Margin(), "normal", "signal", 3, 30, 32),
-    "deleted margins, repeats": (squares, Margin(), "repeats", "noise", 3, 60, 16),
+    "training margins, four objects": (hinge, Margin(leave_one_out=False), "few", "signal", 2, 60, 16),
+    "span leave-one-out margins": (hinge, Margin(), "binary", "signal", 2, 60, 16),
+    "leave-one-out margins": (squares, Margin(), "normal", "signal", 3, 30, 32),
+    "leave-one-out margins, repeats": (squares, Margin(), "repeats", "noise", 3, 60, 16),
     "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 60, 16),
     "margins of centroids": (centroids, Margin(), "grid", "signal", 3, 60, 16),
     "own scores": (squares, OwnScore(), "repeats", "signal", 3, 60, 16),
@@ -298,7 +298,7 @@ def test_a_machine_trained_without_the_new_example_is_refused():
     for s in range(streams):
         X, y = rng.normal(size=(n, 20)), rng.integers(0, 2, n)
         machine = venn.LeastSquaresSVM(venn.RBF(0.05), 10.0, range(2))
-        model = Conformal(machine, Margin(deleted=False), seed=s)
+        model = Conformal(machine, Margin(leave_one_out=False), seed=s)
         tau = Smoothing(s).block(0, n)
         for i, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             valid[s, i] = model.predict_one(x).p_values[label]

@@ -42,7 +42,7 @@ MAKE = {
     "frozen": lambda **o: venn.InductiveConformal(AsGiven(), schedule=NoTraining(), **o),
     "trained": lambda **o: venn.InductiveConformal(squares(), schedule=FixedCalibration(20, 5), **o),
     "transductive": lambda **o: venn.Conformal(squares(), **o),
-    "transductive, training scores": lambda **o: venn.Conformal(squares(), Margin(deleted=False), **o),
+    "transductive, training scores": lambda **o: venn.Conformal(squares(), Margin(leave_one_out=False), **o),
     "transductive, all examples": lambda **o: venn.Conformal(squares(), FromMedian(), **o),
 }
 
@@ -106,7 +106,7 @@ def test_p_values_are_exactly_uniform_over_a_weighted_choice_of_the_last_example
         assert off < 1e-9 if exact else off > 0.01
 
 
-@pytest.mark.parametrize("taxonomy", [venn.Argmax(), venn.Deleted(venn.Argmax()), None], ids=repr)
+@pytest.mark.parametrize("taxonomy", [venn.Argmax(), venn.LeaveOneOut(venn.Argmax()), None], ids=repr)
 def test_weighted_departures_of_venn_predictors_cancel(taxonomy):
     """Over a weighted choice of the last example the realised row is calibrated, and the guaranteed label."""
     X, y = data(14, seed=6)
@@ -298,7 +298,7 @@ def test_an_object_that_cannot_come_has_full_sets():
 ABERS = {
     "frozen": lambda **o: venn.InductiveVennAbers(AsGiven(), schedule=NoTraining(), **o),
     "transductive": lambda **o: venn.TransductiveVennAbers(squares(), **o),
-    "transductive, training scores": lambda **o: venn.TransductiveVennAbers(squares(), deleted=False, **o),
+    "transductive, training scores": lambda **o: venn.TransductiveVennAbers(squares(), leave_one_out=False, **o),
 }
 
 

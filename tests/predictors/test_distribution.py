@@ -459,10 +459,10 @@ def test_leave_one_out_residuals_without_the_root_are_not_monotone():
     labels = np.linspace(-60, 60, 121)
     by = {
         measure: np.array([naive.probability(K, ridge, np.append(y, label), 0.5, measure) for label in labels])
-        for measure in (naive.studentised, naive.deleted)
+        for measure in (naive.studentised, naive.leave_one_out)
     }
     assert (np.diff(by[naive.studentised]) >= 0).all()
-    assert not (np.diff(by[naive.deleted]) >= 0).all()
+    assert not (np.diff(by[naive.leave_one_out]) >= 0).all()
 
 
 def test_coverage_is_that_of_the_theorem():

@@ -12,7 +12,7 @@ from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDis
 from venn.labels import Real
 from venn.machines import number_experts
 from venn.machines.number_experts import Process, QuantileForest, cost
-from venn.machines.scale import held_scale
+from venn.machines.scale import restored_scale
 from venn.machines.shapes import PLAIN, STRETCHED, Shape
 from venn.predictors import ConformalDistribution, DistributionMixture, NumberRefits, Predictor
 from venn.predictors.distribution_mixture import LEVELS, quantiles_of
@@ -29,7 +29,7 @@ class Told(Predictor):
     def predict_one(self, x):
         return np.asarray(x)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.n += 1
 
 
@@ -155,11 +155,11 @@ def test_a_forest_says_the_labels_of_the_leaves_that_an_object_comes_to():
     y[7] = 4  # the largest
     forest = QuantileForest.fitted(X, y)
     order = np.argsort(y, kind="stable")
-    placed, labels = held_scale(forest.scale).place(X[order], 10.0), y[order]
+    placed, labels = restored_scale(forest.scale).place(X[order], 10.0), y[order]
     woods = RandomForestRegressor(number_experts.TREES, min_samples_leaf=5, max_features=0.5, random_state=0)
     leaves = woods.fit(placed, (labels - np.median(y)) / y.max()).apply(placed)
     asked = np.vstack([X[7], rng.uniform(size=(5, 2))])
-    for row, at in zip(asked, woods.apply(held_scale(forest.scale).place(asked, 10.0)), strict=True):
+    for row, at in zip(asked, woods.apply(restored_scale(forest.scale).place(asked, 10.0)), strict=True):
         same = leaves == at
         weights = (same / same.sum(axis=0)).mean(axis=1)
         for level in (0.15, 0.5, 0.85, 1 - 1e-9):
@@ -180,7 +180,7 @@ def test_a_process_is_the_normal_distribution_given_the_examples():
     y = 5 + np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=40)
     process = Process.fitted(X, y)
     shaped = process.shape.of(y)
-    rows = np.vstack([process.rows, held_scale(process.scale).place(np.array([[0.3, 0.2]]), 10.0) / process.widths])
+    rows = np.vstack([process.rows, restored_scale(process.scale).place(np.array([[0.3, 0.2]]), 10.0) / process.widths])
     K = process.height**2 * np.exp(-0.5 * ((rows[:, None] - rows) ** 2).sum(axis=2))
     K += (process.noise**2 + 1e-6 * process.height**2) * np.eye(41)
     weights = np.linalg.solve(K[:40, :40], K[40, :40])

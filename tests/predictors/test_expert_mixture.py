@@ -30,7 +30,7 @@ class Told(Predictor):
         said = np.asarray(x, np.float64)[self.place]
         return said[None] if np.isnan(said).any() else venn.Forecast(said / said.sum(), CLASSES)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.n += 1
 
 
@@ -169,7 +169,7 @@ def test_where_nobody_of_the_pool_is_awake_the_others_are_the_pool():
 
 def parts(c=3):
     machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, range(c))
-    return venn.TransductiveVennAbers(machine), venn.Scaler(machine, venn.maps.Platt())
+    return venn.TransductiveVennAbers(machine), venn.ScoreCalibrator(machine, venn.maps.Platt())
 
 
 def examples(n=90):
@@ -184,7 +184,7 @@ def test_a_panel_asks_and_teaches_each_expert_once(monkeypatch):
     panel, alone = venn.Panel(abers=abers, both=ExpertMixture([abers, platt])), ExpertMixture(parts())
     asked, taught = [], []
     for one in (abers, platt):
-        for name, calls in (("predict_one", asked), ("after_learning", taught)):
+        for name, calls in (("predict_one", asked), ("commit", taught)):
             real = getattr(one, name)
             monkeypatch.setattr(one, name, lambda *a, real=real, calls=calls, one=one: calls.append(one) or real(*a))
     for x, label in zip(X, y, strict=True):
@@ -194,8 +194,8 @@ def test_a_panel_asks_and_teaches_each_expert_once(monkeypatch):
     assert [taught.count(one) for one in (abers, platt)] == [90] * 2
     assert panel["both"].n == alone.n == abers.machine.n == 90
     np.testing.assert_allclose(panel.predict_many(X[:2])["both"].proba[0], alone.predict_one(X[0]).proba)
-    with pytest.raises(ValueError, match="noted must be"):
-        panel["both"].predictors[-1].after_learning(X[0], 1)
+    with pytest.raises(ValueError, match="prepared must be"):
+        panel["both"].predictors[-1].commit(X[0], 1)
 
 
 def test_a_ring_that_is_full_goes_on_to_the_last_bit(monkeypatch):

@@ -64,7 +64,7 @@ def test_transductive_predictors_equal_the_definition_at_every_step(kind, by):
     assert len(panel.machines) == 1  # taught once
     for i in range(22):
         answer, groups = machine.hypotheses(X[i]), [group(x) for x in X[: i + 1]]
-        scores = [answer.deleted(j) for j in range(3)]
+        scores = [answer.leave_one_out(j) for j in range(3)]
         bags = [(naive_conformal.margins(s.tolist(), [*y[:i], j]), [*y[:i], j]) for j, s in enumerate(scores)]
         said = panel.predict_one(X[i])
         assert np.allclose(said["plain"].p_values, naive.p_values(bags, groups, 1.0), atol=1e-12, rtol=0)
@@ -74,7 +74,7 @@ def test_transductive_predictors_equal_the_definition_at_every_step(kind, by):
     assert machine.n == 22
 
 
-@pytest.mark.parametrize("measure", [Margin(deleted=False), FromMedian()], ids=["training", "whole group"])
+@pytest.mark.parametrize("measure", [Margin(leave_one_out=False), FromMedian()], ids=["training", "whole group"])
 def test_other_measures_see_the_group_alone(measure):
     rng = np.random.default_rng(4)
     X = objects("grid", rng, 20)
@@ -87,7 +87,7 @@ def test_other_measures_see_the_group_alone(measure):
         expected = []
         for j in range(2):
             codes = np.append(y[:i], j)[beside]
-            scores = (answer.deleted(j) if measure.deleted else answer.scores(j))[beside]
+            scores = (answer.leave_one_out(j) if measure.leave_one_out else answer.scores(j))[beside]
             expected.append(naive_conformal.p_value(measure.values(scores, codes).tolist(), codes, 1.0))
         assert np.allclose(model.predict_one(X[i]).p_values, expected, atol=1e-12, rtol=0), i
         model.learn_one(X[i], int(y[i]))
@@ -264,7 +264,7 @@ def test_sparse_rows_have_groups_too():
 @pytest.mark.parametrize(
     ("predictor", "by", "error", "match"),
     [
-        (venn.Scaler(squares(), venn.maps.Platt()), 0, TypeError, "predictor must be"),
+        (venn.ScoreCalibrator(squares(), venn.maps.Platt()), 0, TypeError, "predictor must be"),
         (squares(), 0, TypeError, "predictor must be"),
         (venn.Conformal(squares()), "region", TypeError, "by must be"),
         (venn.Conformal(squares()), [], TypeError, "by must be"),
@@ -293,6 +293,6 @@ def test_a_machine_within_groups_says_of_itself_what_the_machine_says():
     for i in range(6):
         within.learn_one([float(i % 2), float(i)], i % 3)
     assert (within.n, within.learned, within.classes) == (machine.n, 6, machine.classes)
-    assert (within.residual, within.tuning, within.deletes_exactly) == (machine.residual, None, True)
+    assert (within.residual, within.tuning, within.exact_leave_one_out) == (machine.residual, None, True)
     assert within.fresh().n == 0
-    np.testing.assert_array_equal(within.deleted_bag.scores, machine.deleted_bag.scores)
+    np.testing.assert_array_equal(within.leave_one_out_bag.scores, machine.leave_one_out_bag.scores)

@@ -310,9 +310,9 @@ def test_predicting_is_pure_and_copies_go_on_alone(make):
         curious.predict_one(X[n] + 0.3)
         curious.predict_many(X[: n + 1])
         assert np.array_equal(curious.predict_one(X[n]).probabilities, first)
-        curious.note(X[n], y[n])
+        curious.prepare(X[n], y[n])
         curious.learn_one(X[n], y[n])
-        silent.after_learning(X[n], y[n])
+        silent.commit(X[n], y[n])
         if n == 20:
             twin = pickle.loads(pickle.dumps(curious))
             frozen_twin = copy.deepcopy(curious)
@@ -339,7 +339,7 @@ def test_beside_others_in_a_panel():
     y = labels("signal", rng, X, 2).tolist()
     machine = lssvm(2)
     panel = venn.Panel(
-        transductive=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())),
+        transductive=venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())),
         inductive=InductiveVenn(machine.fresh(), schedule=PrefixRestart(8)),
         cross=CrossVenn(machine.fresh(), first=8),
         frozen=InductiveVenn(frozen()),

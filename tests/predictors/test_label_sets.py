@@ -19,7 +19,7 @@ import venn
 from venn.machines import Bank, FrozenScorer, Mixture, Stack
 from venn.nonconformity import APS, LAC, Margin, OwnScore, Share
 from venn.online import Forecaster
-from venn.predictors import HandOver
+from venn.predictors import Switch
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.schedules import NoTraining, Prefix
 
@@ -207,7 +207,7 @@ def handing_over(c, seed):
     """Sets as of a forecaster: by a mixture, then by a machine that is trained twice."""
     bank = Bank(venn.RBF(0.5), range(c))
     late = InductiveConformal(ByHeart(range(c)), schedule=Prefix(0.5, first=FIRST, last=SECOND), seed=seed)
-    return HandOver(venn.Conformal(Mixture(bank), Share(), seed=seed), late)
+    return Switch(venn.Conformal(Mixture(bank), Share(), seed=seed), late)
 
 
 class Seen(InductiveConformal):

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import venn
 from venn.machines import Bank, MultiscaleRBF
 from venn.online import Forecaster, Outlooks
-from venn.predictors import DeletedScores, ExpertMixture
+from venn.predictors import ExpertMixture, LeaveOneOutScores
 from venn.schedules import Prefix
 
 CLASSES = ("a", "b", "c")
@@ -68,7 +68,7 @@ def on_a_scorer(kind, table=False):
 def panel():
     machine, bank = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES), Bank(MultiscaleRBF(), CLASSES)
     abers = venn.TransductiveVennAbers(machine)
-    platt = venn.Scaler(machine, venn.maps.Platt(), DeletedScores())
+    platt = venn.ScoreCalibrator(machine, venn.maps.Platt(), LeaveOneOutScores())
     late = venn.InductiveVenn(machine.fresh(), schedule=Prefix(0.5, first=10))
     later = venn.InductiveVennAbers(machine.fresh(), schedule=Prefix(0.5, first=10))
     return learned(

@@ -59,7 +59,7 @@ def mean_over_the_last(predict, X, y, places, weights):
 
 
 @pytest.mark.parametrize(
-    "taxonomy", [venn.Argmax(), venn.Deleted(venn.Argmax()), None], ids=["training", "deleted", "adaptive"]
+    "taxonomy", [venn.Argmax(), venn.LeaveOneOut(venn.Argmax()), None], ids=["training", "leave_one_out", "adaptive"]
 )
 @pytest.mark.parametrize("machine", ["plain", "weighted"])
 def test_weighted_departures_of_transductive_predictors_cancel(taxonomy, machine):
@@ -262,7 +262,7 @@ def test_a_transductive_step_under_label_shift():
     for r in range(runs):
         machine = learned(NearestCentroid(range(2)), X[r], y[r].tolist())
         for m, one in enumerate((shift, None)):
-            model = venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()), shift=one)
+            model = venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax()), shift=one)
             P[m, r] = model.predict_one(new[r]).probabilities
     assert min(of_rows(P[0], truth).values()) > LEVEL
     assert min(of_rows(P[1], truth).values()) < REFUSED

@@ -81,7 +81,7 @@ def test_a_class_that_weighs_nothing_is_no_weight_of_a_machine():
 # Predictors ----------------------------------------------------------------------------------------------------------
 
 MODELS = {
-    "transductive": lambda shift: venn.TransductiveVenn(squares(), venn.Deleted(venn.Argmax()), shift=shift),
+    "transductive": lambda shift: venn.TransductiveVenn(squares(), venn.LeaveOneOut(venn.Argmax()), shift=shift),
     "training scores": lambda shift: venn.TransductiveVenn(squares(), venn.Argmax(), shift=shift),
     "adaptive": lambda shift: venn.TransductiveVenn(squares(), shift=shift),
     "inductive": lambda shift: venn.InductiveVenn(
@@ -128,17 +128,17 @@ def test_a_class_that_does_not_come_in_use_has_p_value_0(name):
 
 
 @pytest.mark.parametrize("kind", SHIFTS)
-@pytest.mark.parametrize("deleted", [False, True])
-def test_transductive_venn_is_the_definition(kind, deleted):
+@pytest.mark.parametrize("leave_one_out", [False, True])
+def test_transductive_venn_is_the_definition(kind, leave_one_out):
     shift = SHIFTS[kind]
     possible = shift.ratios > 0
     X, y = examples(2)
     machine = squares()
-    taxonomy = venn.Deleted(venn.Argmax()) if deleted else venn.Argmax()
+    taxonomy = venn.LeaveOneOut(venn.Argmax()) if leave_one_out else venn.Argmax()
     model = venn.TransductiveVenn(machine, taxonomy, shift=shift)
     for x, label in zip(X, y.tolist(), strict=True):
         answer = machine.hypotheses(x)
-        of = answer.deleted if deleted else answer.scores
+        of = answer.leave_one_out if leave_one_out else answer.scores
         past, weights = answer.labels.tolist(), shift.ratios.tolist()
         wanted = [
             naive.row(venn.Argmax().categories(of(j)), [*past, j], weights, 3) for j in range(3) if weights[j] > 0
@@ -217,7 +217,7 @@ def test_conformal_is_the_definition(kind, conditional, smoothed):
         p = model.predict_one(x).p_values
         for j in range(3):
             codes = np.append(answer.labels, j)
-            steps = Margin().steps(answer.deleted(j), codes)
+            steps = Margin().steps(answer.leave_one_out(j), codes)
             wanted = 0 if weights[j] == 0 else naive.p_value(steps, codes.tolist(), weights, tau, conditional)
             assert p[j] == pytest.approx(wanted, abs=1e-12)
         machine.learn_one(x, label)

@@ -32,10 +32,10 @@ class Own(venn.predictors.Predictor):
         self.got.append(x)
         return venn.Forecast(np.array([0.5, 0.5]), self.classes)
 
-    def note(self, x, y):
+    def prepare(self, x, y):
         self.got.append(x)
 
-    def after_learning(self, x, y, noted=None):
+    def commit(self, x, y, prepared=None):
         self.got.append(x)
 
 

@@ -232,7 +232,7 @@ def test_three_of_them_in_a_panel_beside_venn_predictors():
     }
     panel = venn.Panel(
         venn=venn.TransductiveVenn(machine, venn.Argmax()),
-        platt=venn.Scaler(machine, venn.maps.Platt()),
+        platt=venn.ScoreCalibrator(machine, venn.maps.Platt()),
         **{name: Refitted(one, machine.classes, schedule=schedule) for name, one in estimators.items()},
     )
     alone = Refitted(estimators["forest"], machine.classes, schedule=schedule)

@@ -13,7 +13,7 @@ from naive import scaling as naive
 import venn
 from venn.machines.machine import Bag
 from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, EqualWidth, Isotonic, OneVsAll, Platt, Temperature
-from venn.predictors.scaling import DeletedScores, Scaler
+from venn.predictors.scaling import LeaveOneOutScores, ScoreCalibrator
 
 
 class Known:
@@ -111,15 +111,15 @@ def binary(predictor, scores):
 
 
 def platt(machine, **options):
-    return Scaler(machine, Platt(), **options)
+    return ScoreCalibrator(machine, Platt(), **options)
 
 
 def isotonic(machine, interpolation="step", **options):
-    return Scaler(machine, Isotonic(interpolation), **options)
+    return ScoreCalibrator(machine, Isotonic(interpolation), **options)
 
 
 def binning(machine, bins=10, edges=None, laplace=False, **options):
-    return Scaler(machine, Binning(bins, edges or EqualWidth(), laplace), **options)
+    return ScoreCalibrator(machine, Binning(bins, edges or EqualWidth(), laplace), **options)
 
 
 KINDS = {
@@ -290,13 +290,13 @@ def test_maps_may_be_fitted_to_deleted_scores():
         machine.learn_one(x, label)
 
     class TrainedOnThem:
-        """A machine whose training scores are the other one's deleted scores."""
+        """A machine whose training scores are the other one's leave-one-out scores."""
 
-        classes, n, learned, bag = machine.classes, machine.n, machine.n, machine.deleted_bag
+        classes, n, learned, bag = machine.classes, machine.n, machine.n, machine.leave_one_out_bag
         hypotheses = machine.hypotheses
 
     for make in (platt, binning, isotonic):
-        predictor = make(machine, source=DeletedScores())
+        predictor = make(machine, source=LeaveOneOutScores())
         for x in rng.normal(size=(10, 2)):
             assert np.array_equal(predictor.predict_one(x).proba, make(TrainedOnThem()).predict_one(x).proba)
         assert not np.allclose(predictor.predict_one(X[0]).proba, make(machine).predict_one(X[0]).proba)
@@ -314,7 +314,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_any_map_is_fitted_after_every_example(name):
     score_map, machine = OTHERS[name], FakeMachine("abc", seed=2, levels=0)
-    predictor = Scaler(machine, score_map)
+    predictor = ScoreCalibrator(machine, score_map)
     for i, (x, y) in enumerate(stream(2, 25, 10, machine.classes)):
         if i:
             scores, codes = machine.examples()
@@ -332,7 +332,7 @@ def test_a_new_map_needs_one_method():
             return lambda s: np.clip((1 + s) / 2, 0, 1)
 
     score_map = Clip()
-    predictor = Scaler(FixedMachine([-1, 1], [0, 1]), score_map)
+    predictor = ScoreCalibrator(FixedMachine([-1, 1], [0, 1]), score_map)
     assert score_map.steps == 1
     assert list(predictor.predict_one([0.5]).proba) == [0.25, 0.75]
 
@@ -344,7 +344,7 @@ def test_a_map_that_cannot_be_fitted_leaves_the_example_learned():
                 raise ArithmeticError("not today")
             return Platt().fit(scores, labels, weights)
 
-    predictor = Scaler(FakeMachine("ab"), Moody())
+    predictor = ScoreCalibrator(FakeMachine("ab"), Moody())
     predictor.learn_one([1.0], "a")
     with pytest.raises(ArithmeticError, match="not today"):
         predictor.learn_one([2.0], "b")
@@ -358,7 +358,7 @@ def test_a_map_that_cannot_be_fitted_leaves_the_example_learned():
 
 
 def test_what_is_loaded_after_a_failed_fit_says_why_it_failed(tmp_path, monkeypatch):
-    predictor = Scaler(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ("a", "b")), Platt())
+    predictor = ScoreCalibrator(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, ("a", "b")), Platt())
     for x, y in [([0.0], "a"), ([1.0], "b"), ([0.2], "b")]:
         predictor.learn_one(x, y)
 

@@ -107,7 +107,7 @@ def test_a_bad_block_leaves_no_trace():
             with pytest.raises((ValueError, TypeError), match=message):
                 method(objects_, labels_)
     for x, label in (([0.0, np.nan], 0), ([0.0], 0), ([0.0, 1.0], 7), ("ab", 0), (None, 0)):
-        for method in (model.learn_one, model.after_learning, model.note):
+        for method in (model.learn_one, model.commit, model.note):
             with pytest.raises((ValueError, TypeError)):
                 method(x, label)
     assert state(model) == before
@@ -191,7 +191,7 @@ def test_parts_that_do_not_fit():
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             InductiveVenn(machine, schedule=schedule)
-    for taxonomy in ("argmax", venn.Argmax, venn.Deleted(venn.Argmax()), Grouped(0, venn.Argmax())):
+    for taxonomy in ("argmax", venn.Argmax, venn.LeaveOneOut(venn.Argmax()), Grouped(0, venn.Argmax())):
         with pytest.raises(TypeError, match="taxonomy must be a function of the scores alone"):
             InductiveVenn(frozen(), taxonomy)
     for taxonomy, classes, message in (

@@ -12,7 +12,7 @@ import venn
 CLASSES = ("a", "b", "c")
 SOURCES = {
     "training": venn.predictors.TrainingScores(),
-    "deleted": venn.predictors.DeletedScores(),
+    "leave_one_out": venn.predictors.LeaveOneOutScores(),
     "restart": venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=5, growth=1.5)),
     "assigned": venn.predictors.HeldOutScores(venn.schedules.RandomAssignment(0.4, seed=3, first=4)),
     "fresh": venn.predictors.HeldOutScores(venn.schedules.FreshSplit(0.4, seed=1)),
@@ -57,7 +57,7 @@ def says_then_learns(model, rows, y, n, test_scores):
 def test_scores_held_out_by_a_fixed_assignment():
     """Each example is drawn into the calibration set once; the machine is trained at 4, 8, 16 and 32."""
     X, y = examples()
-    model = venn.Scaler(squares(), venn.maps.Platt(), SOURCES["assigned"])
+    model = venn.ScoreCalibrator(squares(), venn.maps.Platt(), SOURCES["assigned"])
     calibrates = np.random.default_rng(3).random(len(X)) < 0.4
     for n in range(len(X)):
         size = max((t for t in (0, 4, 8, 16, 32) if t <= n), default=0)
@@ -68,7 +68,7 @@ def test_scores_held_out_by_a_fixed_assignment():
 
 def test_scores_held_out_after_each_training():
     X, y = examples()
-    model = venn.Scaler(squares(), venn.maps.Platt(), SOURCES["restart"])
+    model = venn.ScoreCalibrator(squares(), venn.maps.Platt(), SOURCES["restart"])
     for n in range(len(X)):
         size = max((t for t in (0, 5, 7, 10, 15, 22, 33) if t <= n), default=0)
         machine = trained(X, y, range(size))
@@ -79,7 +79,7 @@ def test_scores_held_out_after_each_training():
 def test_cross_fitted_scores():
     """Held-out scores of every fold, pooled; the new object's score by the machine that knows all."""
     X, y = examples()
-    model = venn.Scaler(squares(), venn.maps.Platt(), SOURCES["cross"])
+    model = venn.ScoreCalibrator(squares(), venn.maps.Platt(), SOURCES["cross"])
     fold = np.floor(np.random.default_rng(2).random(len(X)) * 3)
     for n in range(len(X)):
         size = max((t for t in (0, 4, 6, 9, 13, 19) if t <= n), default=0)  # 28 is beyond the last
@@ -93,12 +93,12 @@ def test_cross_fitted_scores():
 def test_a_scorer_fitted_elsewhere():
     X, y = examples()
     scorer = venn.FrozenScorer(LinearSVC().fit(X[:15], y[:15]))
-    model = venn.Scaler(scorer, venn.maps.Platt(), venn.predictors.HeldOutScores())
+    model = venn.ScoreCalibrator(scorer, venn.maps.Platt(), venn.predictors.HeldOutScores())
     for n in range(15, len(X)):
         rows = [(scorer.scores(X[i]), i) for i in range(15, n)]
         says_then_learns(model, rows, y, n, scorer.scores(X[n]))
     with pytest.raises(TypeError, match="machine must be"):
-        venn.Scaler(scorer, venn.maps.Platt())
+        venn.ScoreCalibrator(scorer, venn.maps.Platt())
 
 
 def test_the_same_map_on_all_sources_in_one_panel():
@@ -106,9 +106,11 @@ def test_the_same_map_on_all_sources_in_one_panel():
     X, y = examples()
     shared = squares()
     panel = venn.Panel(
-        **{name: venn.Scaler(shared, venn.maps.Isotonic("linear"), source) for name, source in SOURCES.items()}
+        **{name: venn.ScoreCalibrator(shared, venn.maps.Isotonic("linear"), source) for name, source in SOURCES.items()}
     )
-    alone = {name: venn.Scaler(squares(), venn.maps.Isotonic("linear"), source) for name, source in SOURCES.items()}
+    alone = {
+        name: venn.ScoreCalibrator(squares(), venn.maps.Isotonic("linear"), source) for name, source in SOURCES.items()
+    }
     seen = {name: [] for name in SOURCES}
     for x, label in zip(X, y, strict=True):
         for name, forecast in panel.predict_one(x).items():
@@ -127,7 +129,7 @@ def test_machines_that_have_learned_are_refused(name):
     machine = squares()
     machine.learn_one([0.0, 0.0], "a")
     with pytest.raises(ValueError, match="machine must have learned nothing"):
-        venn.Scaler(machine, venn.maps.Platt(), SOURCES[name])
+        venn.ScoreCalibrator(machine, venn.maps.Platt(), SOURCES[name])
 
 
 def test_equal_machines_do_not_share_their_scores():
@@ -142,18 +144,18 @@ def test_equal_machines_do_not_share_their_scores():
 
     X, y = examples(12)
     machines = [ByParameters(venn.RBF(0.7), C=5, classes=CLASSES) for _ in range(2)]
-    models = [venn.Scaler(machine, venn.maps.Isotonic()) for machine in machines]
+    models = [venn.ScoreCalibrator(machine, venn.maps.Isotonic()) for machine in machines]
     for i in range(6):
         for model, at in zip(models, (i, 11 - i), strict=True):
             model.learn_one(X[at], y[at])
     for model, machine in zip(models, machines, strict=True):
-        alone = venn.Scaler(machine, venn.maps.Isotonic())  # reads the scores by itself
+        alone = venn.ScoreCalibrator(machine, venn.maps.Isotonic())  # reads the scores by itself
         np.testing.assert_array_equal(model.predict_one(X[3]).proba, alone.predict_one(X[3]).proba)
 
 
 def test_cross_fitted_scores_need_every_example():
     machine = squares()
-    model = venn.Scaler(machine, venn.maps.Platt(), venn.predictors.CrossFittedScores())
+    model = venn.ScoreCalibrator(machine, venn.maps.Platt(), venn.predictors.CrossFittedScores())
     model.learn_one([0.0, 0.0], "a")
     machine.learn_one([1.0, 0.0], "b")
     with pytest.raises(RuntimeError, match="all 2 examples of its machine, got a fit to 1: share a machine"):
@@ -181,7 +183,7 @@ class Failing(venn.LeastSquaresSVM):
 
 def test_a_failed_training_is_reported_and_the_example_learned():
     machine = Failing(venn.RBF(1.0), C=1, classes=CLASSES)
-    model = venn.Scaler(
+    model = venn.ScoreCalibrator(
         machine, venn.maps.Platt(), venn.predictors.HeldOutScores(venn.schedules.PrefixRestart(first=2))
     )
     X, y = examples(8)
@@ -212,7 +214,7 @@ def test_after_a_failed_training_every_fold_has_the_example(monkeypatch):
     X, y = examples(30)
     machine = squares()
     machine.fresh = Sulking(venn.RBF(0.7), C=5, classes=CLASSES).fresh
-    model, untroubled = (venn.Scaler(one, venn.maps.Platt(), SOURCES["cross"]) for one in (machine, squares()))
+    model, untroubled = (venn.ScoreCalibrator(one, venn.maps.Platt(), SOURCES["cross"]) for one in (machine, squares()))
     for i in range(30):
         untroubled.learn_one(X[i], y[i])
         if i == 5:  # 6 examples: trainings of all folds

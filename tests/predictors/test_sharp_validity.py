@@ -55,14 +55,16 @@ TAXONOMIES = {
 }
 VALID = {
     **{
-        f"{kind.__name__}, deleted, {name}": lambda data, c, kind=kind, t=t: venn.TransductiveVenn(
-            kind(data, c), venn.Deleted(t)
+        f"{kind.__name__}, leave-one-out, {name}": lambda data, c, kind=kind, t=t: venn.TransductiveVenn(
+            kind(data, c), venn.LeaveOneOut(t)
         )
         for kind in (squares, hinge)
         for name, t in TAXONOMIES.items()
     },
     **{
-        f"squares, deleted, {t!r}": lambda data, c, t=t: venn.TransductiveVenn(squares(data, c), venn.Deleted(t))
+        f"squares, leave-one-out, {t!r}": lambda data, c, t=t: venn.TransductiveVenn(
+            squares(data, c), venn.LeaveOneOut(t)
+        )
         for t in (
             venn.taxonomies.Threshold(),
             venn.taxonomies.RunnerUp(),
@@ -71,14 +73,14 @@ VALID = {
             venn.taxonomies.Grouped(0, venn.Argmax()),
         )
     },
-    "centroid": lambda data, c: venn.TransductiveVenn(NearestCentroid(range(c)), venn.Deleted(venn.Argmax())),
+    "centroid": lambda data, c: venn.TransductiveVenn(NearestCentroid(range(c)), venn.LeaveOneOut(venn.Argmax())),
     "centroid, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(NearestCentroid(range(c))),
     "mixture, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(mixture(data, c)),
     "mixture and a class that never comes": lambda data, c: venn.TransductiveVennAbers(mixture(data, c + 1)),
-    "mixture, training, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(mixture(data, c), deleted=False),
+    "mixture, training, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(mixture(data, c), leave_one_out=False),
     "squares, training, argmax": lambda data, c: venn.TransductiveVenn(squares(data, c), venn.Argmax()),
     "squares, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(squares(data, c)),
-    "squares, training, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(squares(data, c), deleted=False),
+    "squares, training, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(squares(data, c), leave_one_out=False),
     "hinge, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(hinge(data, c)),
 }
 
@@ -113,11 +115,11 @@ class FittedToOthers(venn.machines.Mixture):
 
     def hypotheses(self, x):
         answer = super().hypotheses(x)
-        bag, own = self.deleted_bag.scores, self.scores(x)
+        bag, own = self.leave_one_out_bag.scores, self.scores(x)
         forecasts = np.column_stack([bag, own])
         (table, codes), *_ = answer.tables(True)
         tables = [(table._replace(negative=forecasts, positive=forecasts), codes)]
-        return type("Answer", (), {"tables": lambda self, deleted: tables})()
+        return type("Answer", (), {"tables": lambda self, leave_one_out: tables})()
 
 
 @pytest.mark.parametrize("data", ["noise", "wine", "grid"])
@@ -176,7 +178,7 @@ class AsEstimator:
         return np.array([self.machine.scores(x) for x in X])
 
 
-@pytest.mark.parametrize("name", [name for name in VALID if name.startswith("squares, deleted")])
+@pytest.mark.parametrize("name", [name for name in VALID if name.startswith("squares, leave-one-out")])
 def test_the_predicted_label_is_guaranteed_by_default(name):
     X, y, c = bag("grid")
     prediction = learned(VALID[name]("grid", c), X, y).predict_one(X[0])
@@ -189,9 +191,9 @@ def test_the_predicted_label_is_guaranteed_by_default(name):
     "model",
     [
         lambda rule: venn.TransductiveVenn(squares("grid", 3), venn.Argmax(), rule),
-        lambda rule: venn.TransductiveVenn(hinge("grid", 3), venn.Deleted(venn.Argmax()), rule),
+        lambda rule: venn.TransductiveVenn(hinge("grid", 3), venn.LeaveOneOut(venn.Argmax()), rule),
     ],
-    ids=["training scores", "span-deleted scores"],
+    ids=["training scores", "span leave-one-out scores"],
 )
 def test_the_category_class_is_refused_where_it_may_hang_on_the_hypothesis(model):
     with pytest.raises(ValueError, match="may depend on the supposed label"):
@@ -213,13 +215,16 @@ def test_the_row_mean_does_not_guarantee_the_predicted_label():
     for rule in (venn.prediction.RowMean(), venn.prediction.Maximin()):
 
         def model(rule=rule):
-            return venn.TransductiveVenn(squares("noise", c), venn.Deleted(venn.Argmax()), rule)
+            return venn.TransductiveVenn(squares("noise", c), venn.LeaveOneOut(venn.Argmax()), rule)
 
         assert abs(over_the_bag(model, X, y, label_departure)).max() > 0.02
-    assert abs(over_the_bag(lambda: VALID["squares, deleted, argmax"]("noise", c), X, y, label_departure)).max() < 1e-12
+    assert (
+        abs(over_the_bag(lambda: VALID["squares, leave-one-out, argmax"]("noise", c), X, y, label_departure)).max()
+        < 1e-12
+    )
 
 
-class DeletedWithoutTheNewExample:
+class LeaveOneOutWithoutTheNewExample:
     """Past examples scored by machines without them *and without the new example*: it is treated unlike them."""
 
     def __init__(self, data, c):
@@ -229,7 +234,7 @@ class DeletedWithoutTheNewExample:
         self.machine.learn_one(x, y)
 
     def predict_one(self, x):
-        bag = self.machine.deleted_bag
+        bag = self.machine.leave_one_out_bag
         here = bag.scores.argmax(axis=0) == self.machine.scores(x).argmax()
         counts = bag.counts[here].sum(axis=0) + np.eye(len(self.classes))
         return venn.Multiprobability(counts / counts.sum(axis=1, keepdims=True), self.classes)
@@ -249,14 +254,14 @@ class ScaledOnThePast:
         scale = abs(X).max(axis=0) + 1e-9
         machine = venn.LeastSquaresSVM(venn.RBF(2.0), 10.0, self.classes)
         model = learned(
-            venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())), X / scale, [y for _, y in self.past]
+            venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())), X / scale, [y for _, y in self.past]
         )
         return model.predict_one(x / scale)
 
 
 def test_broken_predictors_are_found_out():
     X, y, c = bag("noise")
-    assert abs(over_the_bag(lambda: DeletedWithoutTheNewExample("noise", c), X, y)).max() > 1e-3
+    assert abs(over_the_bag(lambda: LeaveOneOutWithoutTheNewExample("noise", c), X, y)).max() > 1e-3
     heavy = np.random.default_rng(1).standard_t(1.5, size=(26, 3))
     assert abs(over_the_bag(lambda: ScaledOnThePast(c), heavy, y)).max() > 1e-3
 
@@ -276,7 +281,9 @@ def single_steps(c, n, d, signal, repetitions, seed):
         X = rng.normal(size=(n, d))
         X[:, 0] += signal * y
         machine = venn.LeastSquaresSVM(venn.RBF(1 / d), 1.0, range(c))
-        readers = {k: venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()), rule) for k, rule in RULES.items()}
+        readers = {
+            k: venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax()), rule) for k, rule in RULES.items()
+        }
         learned(machine, X[:-1], y[:-1])
         for name, reader in readers.items():
             p = reader.predict_one(X[-1])
@@ -325,12 +332,12 @@ def test_the_accuracy_of_the_predicted_label_keeps_to_its_widened_band(name):
     gamma = 0.5 if name == "car" else 1 / len(stream.features)
     part = stream.shuffle(0).take(min(400, len(stream)))
     machine = venn.LeastSquaresSVM(venn.RBF(gamma), 10.0, stream.classes)
-    record = venn.replay(part, venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())), progress=False)
+    record = venn.replay(part, venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())), progress=False)
     assert record.guaranteed["TransductiveVenn"] == "predicted label"
     assert beyond(record["TransductiveVenn"], 1e-3 / len(SETS)) < 1
 
 
-class TrainingScoresOfThePast(DeletedWithoutTheNewExample):
+class TrainingScoresOfThePast(LeaveOneOutWithoutTheNewExample):
     """Past examples by their training scores, which a flexible machine makes pure; the new one joins afterwards."""
 
     def predict_one(self, x):

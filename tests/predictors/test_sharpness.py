@@ -1,4 +1,4 @@
-"""Sharp as well as valid: log losses reported for Venn-Abers by class on deleted scores.
+"""Sharp as well as valid: log losses reported for Venn-Abers by class on leave-one-out scores.
 
 They come from one shuffle each, of another program; so ours, from eight, must agree within what one shuffle
 varies by, estimated here.
@@ -38,12 +38,14 @@ def test_reported_losses_are_reached_within_their_noise(name):
         machine = venn.LeastSquaresSVM(venn.RBF(gamma), C, stream.classes)
         readers = {"abers": venn.TransductiveVennAbers(machine)}
         if seed < 2:
-            readers["platt"] = venn.Scaler(machine, venn.maps.Platt())
-            readers["deleted"] = venn.Scaler(machine, venn.maps.Platt(), venn.predictors.DeletedScores())
+            readers["platt"] = venn.ScoreCalibrator(machine, venn.maps.Platt())
+            readers["leave_one_out"] = venn.ScoreCalibrator(
+                machine, venn.maps.Platt(), venn.predictors.LeaveOneOutScores()
+            )
         means = venn.replay(stream, venn.Panel(**readers), progress=False).means()
         losses.append([means["abers"]["log_loss"], means["abers"]["brier"]])
         if seed < 2:
-            scaled.append(min(means["platt"]["log_loss"], means["deleted"]["log_loss"]))
+            scaled.append(min(means["platt"]["log_loss"], means["leave_one_out"]["log_loss"]))
     spread = np.std(losses, axis=0, ddof=1)
     assert (abs(np.mean(losses, axis=0) - reported) < 4 * spread * math.sqrt(1 + 1 / shuffles)).all()
     # Not worse than the better sigmoid by more than a few percent, on any of the sets.

@@ -18,9 +18,9 @@ from venn.taxonomies import (
     AdaptiveMarginBins,
     Argmax,
     ByScores,
-    Deleted,
     Gap,
     Grouped,
+    LeaveOneOut,
     MarginBins,
     RunnerUp,
     ScoreBins,
@@ -205,23 +205,23 @@ def test_number_of_adaptive_bins_is_the_cube_root():
 def test_probabilities_equal_the_definition_at_every_step(machine, kind):
     """From the machine's own scores of the examples one by one; those have an oracle of their own."""
     rng = np.random.default_rng(len(machine) + len(kind))
-    deleted = machine == "least squares"
+    leave_one_out = machine == "least squares"
     n = 15
     X = objects(kind, rng, n)
     y = labels("noise", rng, X, 3)
     engine = MACHINES[machine](3)
     models = {
-        name: venn.TransductiveVenn(engine, Deleted(taxonomy) if deleted else taxonomy)
+        name: venn.TransductiveVenn(engine, LeaveOneOut(taxonomy) if leave_one_out else taxonomy)
         for name, (taxonomy, _) in PAIRS.items()
     }
     for i in range(n):
         answer = engine.hypotheses(X[i])
-        scores = [answer.deleted(j) if deleted else answer.scores(j) for j in range(3)]
+        scores = [answer.leave_one_out(j) if leave_one_out else answer.scores(j) for j in range(3)]
         for name, (_, definition) in PAIRS.items():
             expected = matrix([definition(s) for s in scores], y[:i], 3)
             prediction = models[name].predict_one(X[i])
             assert np.array_equal(prediction.probabilities, expected), f"{name}, step {i}"
-            if deleted:
+            if leave_one_out:
                 assert prediction.guaranteed == "predicted label"
                 assert prediction.label == definition(scores[0])[-1][0]
         engine.learn_one(X[i], y[i])
@@ -234,7 +234,7 @@ def test_centroid_scores_equal_the_definition_at_every_step(kind):
     y = labels(LABELS[len(kind) % len(LABELS)], rng, X, 3)
     machine = NearestCentroid(range(3))
     models = {
-        name: (venn.TransductiveVenn(machine, Deleted(taxonomy)), definition)
+        name: (venn.TransductiveVenn(machine, LeaveOneOut(taxonomy)), definition)
         for name, (taxonomy, definition) in {
             "nearest": (Argmax(), naive.argmax),
             "far": (TopScoreBins([-0.7]), naive.top_score_bins([-0.7])),
@@ -244,20 +244,22 @@ def test_centroid_scores_equal_the_definition_at_every_step(kind):
         answer = machine.hypotheses(X[i])
         expected = [naive.centroid(X[: i + 1], [*y[:i], j], 3, True) for j in range(3)]
         for j in range(3):
-            assert np.allclose(answer.deleted(j), expected[j], atol=1e-9, rtol=1e-9)
+            assert np.allclose(answer.leave_one_out(j), expected[j], atol=1e-9, rtol=1e-9)
             training = naive.centroid(X[: i + 1], [*y[:i], j], 3, False)
             assert np.allclose(answer.scores(j), training, atol=1e-9, rtol=1e-9)
         for model, definition in models.values():
             P = matrix([definition(scores) for scores in expected], y[:i], 3)
             assert np.array_equal(model.predict_one(X[i]).probabilities, P), f"step {i}"
         machine.learn_one(X[i], y[i])
-        assert_bags_equal(machine, X[: i + 1], y[: i + 1], lambda X, y, deleted: naive.centroid(X, y, 3, deleted))
+        assert_bags_equal(
+            machine, X[: i + 1], y[: i + 1], lambda X, y, leave_one_out: naive.centroid(X, y, 3, leave_one_out)
+        )
 
 
 def assert_bags_equal(machine, X, y, definition):
-    """The bag and the deleted bag hold every example once, with its score."""
-    for bag, deleted in ((machine.bag, False), (machine.deleted_bag, True)):
-        expected = definition(X, y, deleted)
+    """The bag and the leave-one-out bag hold every example once, with its score."""
+    for bag, leave_one_out in ((machine.bag, False), (machine.leave_one_out_bag, True)):
+        expected = definition(X, y, leave_one_out)
         ours = sorted(
             (code, *np.round(bag.scores[:, entry], 6))
             for entry, counts in enumerate(bag.counts)
@@ -279,14 +281,14 @@ def test_grouped_equals_the_definition_at_every_step(machine, kind, by, inner):
     y = labels("noise", rng, X, 3)
     engine = MACHINES[machine](3)
     taxonomy, definition = PAIRS[inner]
-    deleted = machine != "svm"
+    leave_one_out = machine != "svm"
     grouped = Grouped(by, taxonomy)
-    model = venn.TransductiveVenn(engine, Deleted(grouped) if deleted else grouped)
+    model = venn.TransductiveVenn(engine, LeaveOneOut(grouped) if leave_one_out else grouped)
     group = (lambda x: x[by]) if isinstance(by, int) else by
     for i in range(20):
         answer = engine.hypotheses(X[i])
         groups = [group(x) for x in X[: i + 1]]
-        scores = [answer.deleted(j) if deleted else answer.scores(j) for j in range(3)]
+        scores = [answer.leave_one_out(j) if leave_one_out else answer.scores(j) for j in range(3)]
         expected = matrix([naive.within(groups, definition)(s) for s in scores], y[:i], 3)
         assert np.array_equal(model.predict_one(X[i]).probabilities, expected), f"step {i}"
         engine.learn_one(X[i], y[i])
@@ -300,8 +302,8 @@ def test_one_grouped_taxonomy_reads_several_machines():
     for step in range(30):
         for machine, d in zip(machines, (2, 3, 2), strict=True):
             x = rng.integers(0, 3, d)
-            fresh = Deleted(Grouped(parity, Argmax())).count(machine.hypotheses(x))
-            assert np.array_equal(Deleted(shared).count(machine.hypotheses(x)).labels, fresh.labels), step
+            fresh = LeaveOneOut(Grouped(parity, Argmax())).count(machine.hypotheses(x))
+            assert np.array_equal(LeaveOneOut(shared).count(machine.hypotheses(x)).labels, fresh.labels), step
             machine.learn_one(x, int(rng.integers(2)))
 
 
@@ -313,7 +315,7 @@ def test_groups_are_asked_for_once_for_each_object():
         return x[0]
 
     machine = NearestCentroid(range(2))
-    model = venn.TransductiveVenn(machine, Deleted(Grouped(by, Argmax())))
+    model = venn.TransductiveVenn(machine, LeaveOneOut(Grouped(by, Argmax())))
     for i in range(20):
         model.predict_one([i % 3, i])
         model.learn_one([i % 3, i], i % 2)
@@ -335,17 +337,17 @@ def test_grouped_refuses_what_is_no_group(by, error, match):
 def test_grouped_refuses_what_it_cannot_group():
     machine = NearestCentroid(range(2))
     for by, error in ((lambda x: [x], TypeError), (lambda x: float("nan"), ValueError), (2, ValueError)):
-        model = venn.TransductiveVenn(machine, Deleted(Grouped(by, Argmax())))
+        model = venn.TransductiveVenn(machine, LeaveOneOut(Grouped(by, Argmax())))
         with pytest.raises(error, match="by must"):
             model.predict_one([0.0, 1.0])
     with pytest.raises(TypeError, match="must hold the objects"):
         Grouped(0, Argmax()).count_table(
             random_table(np.random.default_rng(0), 2, 5)._replace(objects=np.empty((0, 0)))
         )
-    with pytest.raises(TypeError, match=r"Deleted\(Grouped\(by"):
-        Grouped(0, Deleted(Argmax()))
+    with pytest.raises(TypeError, match=r"LeaveOneOut\(Grouped\(by"):
+        Grouped(0, LeaveOneOut(Argmax()))
     with pytest.raises(TypeError, match="taxonomy must"):
-        Deleted(Deleted(Argmax()))
+        LeaveOneOut(LeaveOneOut(Argmax()))
 
 
 def test_the_function_cannot_change_the_machine():
@@ -354,7 +356,7 @@ def test_the_function_cannot_change_the_machine():
         return 0
 
     machine = NearestCentroid(range(2))
-    model = venn.TransductiveVenn(machine, Deleted(Grouped(spoiler, Argmax())))
+    model = venn.TransductiveVenn(machine, LeaveOneOut(Grouped(spoiler, Argmax())))
     for i in range(4):
         model.predict_one([float(i)])
         model.learn_one([float(i)], i % 2)
@@ -378,15 +380,15 @@ def test_parameters_out_of_range(make):
 def test_a_used_grouped_taxonomy_is_still_the_same_value():
     used = Grouped(parity, Argmax())
     machine = learned(NearestCentroid(range(2)), [[0.0], [1.0]], [0, 1])
-    Deleted(used).count(machine.hypotheses([0.5]))
+    LeaveOneOut(used).count(machine.hypotheses([0.5]))
     for twin in (used, copy.deepcopy(used), pickle.loads(pickle.dumps(used))):
         assert twin == Grouped(parity, Argmax())
-        assert Deleted(twin).count(machine.hypotheses([0.5])).labels.sum() > 0
+        assert LeaveOneOut(twin).count(machine.hypotheses([0.5])).labels.sum() > 0
     assert "array" not in repr(used)
 
 
 def test_score_bins_are_for_two_classes():
-    model = venn.TransductiveVenn(NearestCentroid(range(3)), Deleted(ScoreBins()))
+    model = venn.TransductiveVenn(NearestCentroid(range(3)), LeaveOneOut(ScoreBins()))
     with pytest.raises(ValueError, match="classes must be two"):
         model.predict_one([0.0])
 
@@ -417,17 +419,17 @@ def test_stale_answers_say_so(name):
     machine = learned(OBJECT_MACHINES[name](), [[0.0], [1.0]], ["a", "b"])
     first = machine.hypotheses([0.5])
     assert machine.hypotheses([0.5]) is first
-    table = first.deleted_table.negative.copy()
-    machine.bag, machine.deleted_bag  # noqa: B018
-    assert np.array_equal(first.deleted_table.negative, table)
+    table = first.leave_one_out_table.negative.copy()
+    machine.bag, machine.leave_one_out_bag  # noqa: B018
+    assert np.array_equal(first.leave_one_out_table.negative, table)
     machine.hypotheses([0.7])
-    for ask in (lambda: first.table, lambda: first.deleted(0), lambda: first.labels, lambda: first.scores(0)):
+    for ask in (lambda: first.table, lambda: first.leave_one_out(0), lambda: first.labels, lambda: first.scores(0)):
         with pytest.raises(RuntimeError, match="out of date"):
             ask()
     second = machine.hypotheses([0.7])
     machine.learn_one([0.7], "a")
     with pytest.raises(RuntimeError, match="out of date"):
-        second.deleted_table  # noqa: B018
+        second.leave_one_out_table  # noqa: B018
     with pytest.raises(ValueError, match="j must be"):
         machine.hypotheses([0.0]).scores(3)
 

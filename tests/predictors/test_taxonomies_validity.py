@@ -14,8 +14,8 @@ from venn.taxonomies import (
     AdaptiveMarginBins,
     Argmax,
     ByScores,
-    Deleted,
     Grouped,
+    LeaveOneOut,
     ScoreBins,
     TopScoreBins,
 )
@@ -39,7 +39,7 @@ def shuffled_answers(engine, taxonomy, seed, rounds=4):
 @pytest.mark.parametrize(("machine", "name"), halved(MACHINES, [*PAIRS, "grouped"]))
 def test_shuffling_the_past_changes_no_bit(machine, name):
     taxonomy = Grouped(parity, AdaptiveMarginBins()) if name == "grouped" else PAIRS[name][0]
-    answers = shuffled_answers(MACHINES[machine], taxonomy if machine == "svm" else Deleted(taxonomy), len(name))
+    answers = shuffled_answers(MACHINES[machine], taxonomy if machine == "svm" else LeaveOneOut(taxonomy), len(name))
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
 
 
@@ -54,14 +54,14 @@ def test_a_class_that_changes_with_the_hypothesis_is_noticed():
             return category
 
     model = learned(
-        venn.TransductiveVenn(MACHINES["least squares"](2), Deleted(Fickle())), [[0.0], [1.0], [2.0]], [0, 1, 1]
+        venn.TransductiveVenn(MACHINES["least squares"](2), LeaveOneOut(Fickle())), [[0.0], [1.0], [2.0]], [0, 1, 1]
     )
     with pytest.raises(RuntimeError, match="one class under every hypothesis"):
         [model.predict_one([x]) for x in np.linspace(-3, 3, 61)]
 
 
 def test_shuffling_tells_a_taxonomy_by_position():
-    answers = shuffled_answers(MACHINES["centroid"], Deleted(ByPosition()), 1)
+    answers = shuffled_answers(MACHINES["centroid"], LeaveOneOut(ByPosition()), 1)
     assert not all(np.array_equal(answer, answers[0]) for answer in answers)
 
 
@@ -99,7 +99,7 @@ def over_the_bag(model_of, X, y):
     return np.array([departures(model.predict_one(X[i]), y[i]) for i, model in leaving_out(model_of, X, y)])
 
 
-SHARP = {name: Deleted(pair[0]) for name, pair in PAIRS.items()}
+SHARP = {name: LeaveOneOut(pair[0]) for name, pair in PAIRS.items()}
 
 
 @pytest.mark.parametrize("machine", ["centroid", "least squares"])
@@ -120,7 +120,9 @@ def test_departures_cancel_for_votes_and_two_classes(machine):
     y = labels("noise", rng, X, 2)
     inner = [ScoreBins(), ScoreBins(3, -1, 2), TopScoreBins([-1.0, -0.5, 2.0])]
     for taxonomy in inner:
-        D = over_the_bag(lambda taxonomy=taxonomy: venn.TransductiveVenn(MACHINES[machine](2), Deleted(taxonomy)), X, y)
+        D = over_the_bag(
+            lambda taxonomy=taxonomy: venn.TransductiveVenn(MACHINES[machine](2), LeaveOneOut(taxonomy)), X, y
+        )
         assert abs(D.mean(axis=0)).max() < 1e-12
 
 
@@ -129,7 +131,7 @@ def test_departures_cancel_within_each_group(inner):
     rng = np.random.default_rng(4)
     X = objects("grid", rng, 30)
     y = np.where(rng.random(30) < 0.2 + 0.3 * X[:, 0], 1, 0)
-    grouped = Deleted(Grouped(0, PAIRS[inner][0]))
+    grouped = LeaveOneOut(Grouped(0, PAIRS[inner][0]))
     D = over_the_bag(lambda: venn.TransductiveVenn(MACHINES["centroid"](2), grouped), X, y)
     alone = over_the_bag(lambda: venn.TransductiveVenn(MACHINES["centroid"](2), SHARP[inner]), X, y)
     assert abs(alone.mean(axis=0)).max() < 1e-12
@@ -152,7 +154,9 @@ def test_departures_of_broken_taxonomies_do_not_cancel():
     X = objects("grid", rng, 30)
     y = labels("signal", rng, X, 3)
     for broken in (ByPosition(), OwnPlace()):
-        D = over_the_bag(lambda broken=broken: venn.TransductiveVenn(MACHINES["centroid"](3), Deleted(broken)), X, y)
+        D = over_the_bag(
+            lambda broken=broken: venn.TransductiveVenn(MACHINES["centroid"](3), LeaveOneOut(broken)), X, y
+        )
         assert abs(D.mean(axis=0)).max() > 0.005, broken
 
 
@@ -173,7 +177,7 @@ def on_noise(predict, repetitions, n, d, seed):
 @pytest.mark.parametrize("machine", ["centroid"])
 @pytest.mark.parametrize("name", [*PAIRS, *TWO_CLASSES])
 def test_realised_row_and_predicted_label_are_calibrated_on_noise(machine, name):
-    taxonomy = Deleted({**PAIRS, **TWO_CLASSES}[name][0])
+    taxonomy = LeaveOneOut({**PAIRS, **TWO_CLASSES}[name][0])
 
     def predict(X, y, x):
         model = venn.TransductiveVenn(MACHINES[machine](2), taxonomy)

@@ -140,7 +140,7 @@ def sent(port, content):
 @pytest.mark.parametrize("seed", [0])
 def test_three_hundred_hostile_requests_end_nothing_and_teach_nothing(seed, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(server, "SECONDS", 0.5)
-    monkeypatch.setattr("venn.serving.addresses.LARGEST", 2**20)
+    monkeypatch.setattr("venn.serving.addresses.LARGEST_BODY", 2**20)
     said, statuses = [], []
     with served(tmp_path / "run.db", say=said.append) as (client, app):
         for number in range(3):

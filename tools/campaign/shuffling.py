@@ -96,23 +96,23 @@ def drawn(rng: np.random.Generator, most: int = 13) -> Case:
 # Definitions ---------------------------------------------------------------------------------------------------------
 
 
-def defined(case: Case, j: int, deleted: bool) -> np.ndarray | None:
+def defined(case: Case, j: int, leave_one_out: bool) -> np.ndarray | None:
     """Return the (n + 1, c) scores under hypothesis j, or None where the definition is another convention."""
     n, c, C = len(case.y), case.c, case.C
     codes = np.append(case.y, j).astype(int)
     bag = np.vstack([case.X, case.x])
     if case.name in PLAIN:
-        return taxonomies.centroid(bag, codes, c, deleted)
+        return taxonomies.centroid(bag, codes, c, leave_one_out)
     w = np.append(case.w, 1.0) * case.class_weights[codes]
     K = case.gram()
-    if case.name == "hinge" and deleted:
+    if case.name == "hinge" and leave_one_out:
         if not case.plain:
             return None
         distinct, where = np.unique(bag, axis=0, return_inverse=True)
         return span.one_vs_all(KERNELS[case.kernel][1](distinct, distinct), where.ravel(), codes, c, C)
     if case.name == "hinge":
         return svm.one_vs_all(K, codes, c, C) if case.plain else weighted.one_vs_all(K, codes, w, c, C) if n else None
-    if not deleted:
+    if not leave_one_out:
         return weighted.least_squares(K, codes, w, c, C)
     if n == 0:
         return np.zeros((1, c))
@@ -155,22 +155,23 @@ def check_venn(case: Case, machine: Any, rng: np.random.Generator, tally: Tally)
     table = PAIRS | (TWO_CLASSES if case.c == 2 else {})
     name = str(rng.choice(list(table)))
     taxonomy, definition = table[name]
-    deleted, grouped = bool(rng.random() < 0.5), rng.random() < 0.3 and case.takes_weights
+    leave_one_out, grouped = bool(rng.random() < 0.5), rng.random() < 0.3 and case.takes_weights
     if grouped:
         taxonomy = venn.taxonomies.Grouped(0, taxonomy)
     shift = shift_of(case, rng)
     rule = venn.prediction.RowMean() if rng.random() < 0.4 else None
 
     def model(machine: Any) -> Any:
-        return venn.TransductiveVenn(machine, venn.Deleted(taxonomy) if deleted else taxonomy, rule, shift)
+        return venn.TransductiveVenn(machine, venn.LeaveOneOut(taxonomy) if leave_one_out else taxonomy, rule, shift)
 
     found = model(machine).predict_one(case.x)
     answer = machine.hypotheses(case.x)
-    scores = [answer.deleted(j) if deleted else answer.scores(j) for j in range(case.c)]
+    scores = [answer.leave_one_out(j) if leave_one_out else answer.scores(j) for j in range(case.c)]
     if grouped:
         definition = naive_taxonomies.within([*case.X[:, 0].tolist(), float(case.x[0])], definition)
     expected = rows_of([definition(s) for s in scores], case.y, None if shift is None else shift.ratios, case.c)
-    what = f"venn {name}{' deleted' * deleted}{' grouped' * grouped}{' shifted' * (shift is not None)} of {case.name}"
+    how = f"{' leave-one-out' * leave_one_out}{' grouped' * grouped}{' shifted' * (shift is not None)}"
+    what = f"venn {name}{how} of {case.name}"
     tally.same(abs(found.probabilities - expected).max() < 1e-12, what, (case, found.probabilities, expected))
     chosen = found.probabilities[:, found.index]
     tally.same((found.lower, found.upper) == (chosen.min(), chosen.max()), f"{what}: bounds", case)
@@ -181,21 +182,21 @@ def check_venn(case: Case, machine: Any, rng: np.random.Generator, tally: Tally)
 
 
 def check_abers(case: Case, machine: Any, rng: np.random.Generator, tally: Tally) -> Callable[[Any], np.ndarray] | None:
-    deleted = bool(rng.random() < 0.5)
+    leave_one_out = bool(rng.random() < 0.5)
     if len(set(case.class_weights.tolist())) > 1 or case.name == "pairs":  # hypotheses have a table each
         try:
-            venn.TransductiveVennAbers(machine, deleted=deleted).predict_one(case.x)
+            venn.TransductiveVennAbers(machine, leave_one_out=leave_one_out).predict_one(case.x)
         except (TypeError, ValueError) as error:
             said = "class_weights must be equal", "machine must score a class against all others"
             tally.same(str(error).startswith(said), "abers with weights of classes", error)
         return None
-    found = venn.TransductiveVennAbers(machine, deleted=deleted).predict_one(case.x)
+    found = venn.TransductiveVennAbers(machine, leave_one_out=leave_one_out).predict_one(case.x)
     answer = machine.hypotheses(case.x)
-    scores = [answer.deleted(j) if deleted else answer.scores(j) for j in range(case.c)]
+    scores = [answer.leave_one_out(j) if leave_one_out else answer.scores(j) for j in range(case.c)]
     expected = abers_by_class.pairs(scores, case.y, case.c)
-    what = f"abers{' deleted' * deleted} of {case.name}"
+    what = f"abers{' leave-one-out' * leave_one_out} of {case.name}"
     tally.same(abs(found.pairs - expected).max() < 1e-12, what, (case, found.pairs, expected))
-    return lambda machine: venn.TransductiveVennAbers(machine, deleted=deleted).predict_one(case.x).pairs
+    return lambda machine: venn.TransductiveVennAbers(machine, leave_one_out=leave_one_out).predict_one(case.x).pairs
 
 
 def multipliers(case: Case, codes: np.ndarray) -> list[float] | None:
@@ -208,11 +209,11 @@ def multipliers(case: Case, codes: np.ndarray) -> list[float] | None:
 
 
 def check_conformal(case: Case, machine: Any, rng: np.random.Generator, tally: Tally) -> Callable[[Any], np.ndarray]:
-    deleted, seed = bool(rng.random() < 0.5), int(rng.integers(1000))
+    leave_one_out, seed = bool(rng.random() < 0.5), int(rng.integers(1000))
     conditional, smoothed = (bool(one) for one in rng.random(2) < 0.5)
     pushed = case.name in ("hinge", "squares") and case.plain and case.kernel in CALM
     pushed = pushed and rng.random() < 0.4 and (case.name != "hinge" or case.kernel.startswith("rbf"))
-    measure = venn.nonconformity.Multiplier() if pushed else venn.nonconformity.Margin(deleted)
+    measure = venn.nonconformity.Multiplier() if pushed else venn.nonconformity.Margin(leave_one_out)
     shift = shift_of(case, rng)
 
     def model(machine: Any) -> Any:
@@ -224,7 +225,7 @@ def check_conformal(case: Case, machine: Any, rng: np.random.Generator, tally: T
     expected, every = [], []
     for j in range(case.c):
         codes = np.append(case.y, j).astype(int)
-        rows = answer.deleted(j) if deleted else answer.scores(j)
+        rows = answer.leave_one_out(j) if leave_one_out else answer.scores(j)
         values = multipliers(case, codes) if pushed else conformal.margins(rows.tolist(), codes.tolist())
         every += values
         steps = [conformal.on_grid(value) for value in values]
@@ -258,7 +259,7 @@ def check_scaler(case: Case, machine: Any, rng: np.random.Generator, tally: Tall
             lambda f, t: naive_scaling.binning(f, t, bins, frequency, laplace),
         ),
     }[which]
-    found = venn.Scaler(machine, own, venn.predictors.TrainingScores()).predict_one(case.x).proba
+    found = venn.ScoreCalibrator(machine, own, venn.predictors.TrainingScores()).predict_one(case.x).proba
     tally.same(np.isfinite(found).all() and abs(found.sum() - 1) < 1e-9, f"scaler {own!r} says probabilities", case)
     # A score in rounding's reach of another or of an edge is on either side of it: only what is clear is compared.
     gaps = np.array([np.diff(np.sort([*row, s])) for row, s in zip(scores, asked, strict=True)])
@@ -300,7 +301,7 @@ def detoured(case: Case, rng: np.random.Generator, tally: Tally) -> Any:
             look = rng.random() < 0.5
             for one in (machine, *([] if twin is None else [twin])):
                 if look:
-                    one.hypotheses(case.X[place]).deleted(0)
+                    one.hypotheses(case.X[place]).leave_one_out(0)
                 case.teach(one, place)
                 order = [*range(i + 1), place]
                 one.unlearn_one(at)  # one of them: the others move up
@@ -328,18 +329,20 @@ def check_scores(case: Case, machine: Any, tally: Tally) -> bool:
     """Compare all scores with their definitions; return whether these could be had."""
     answer, allowed = machine.hypotheses(case.x), tolerance(case)
     for j in range(case.c):
-        for deleted in (False, True):
-            found = answer.deleted(j) if deleted else answer.scores(j)
-            tally.same(np.isfinite(found).all(), f"scores of {case.name} are no numbers", (case, j, deleted, found))
+        for leave_one_out in (False, True):
+            found = answer.leave_one_out(j) if leave_one_out else answer.scores(j)
+            tally.same(
+                np.isfinite(found).all(), f"scores of {case.name} are no numbers", (case, j, leave_one_out, found)
+            )
             try:
-                expected = defined(case, j, deleted)
+                expected = defined(case, j, leave_one_out)
             except (ArithmeticError, AssertionError, RuntimeWarning, np.linalg.LinAlgError, ValueError) as error:
                 tally.note(f"the definition gives up: {case.name}, {type(error).__name__}")
                 return False
             if expected is None:
                 continue
             difference = abs(found - expected).max()
-            what = f"{'deleted' if deleted else 'training'} scores of {case.name}, {case.kernel}"
+            what = f"{'leave-one-out' if leave_one_out else 'training'} scores of {case.name}, {case.kernel}"
             tally.same(difference <= allowed, what, (case, j, difference, found, expected))
     tally.same(np.array_equal(answer.labels, case.y), f"labels of {case.name}", case)
     tally.same(machine.residual <= 1e-7 * max(1.0, abs(case.gram()).max()), f"residual of {case.name}, {case.kernel}",
@@ -356,10 +359,10 @@ def compare_orders(
     back = np.append(np.argsort(order), len(order))
     mine, theirs = machine.hypotheses(case.x), other.hypotheses(case.x)
     for j in range(case.c):
-        for read in ("scores", "deleted"):
+        for read in ("scores", "leave_one_out"):
             first, second = getattr(mine, read)(j), getattr(theirs, read)(j)[back]
             difference = abs(first - second).max()
-            # A deleted score is a decision of whether an example has to go: at a bound either may be right.
+            # A leave-one-out score is a decision of whether an example has to go: at a bound either may be right.
             tally.same(
                 difference <= 2 * tolerance(case), f"shuffled: {read} of {case.name}, {case.kernel}",
                 (case, order, difference, first, second),
@@ -369,8 +372,8 @@ def compare_orders(
         if np.array_equal(first, second):
             tally.same(True, "")
             return
-        tables = [getattr(mine, read)(j) for j in range(case.c) for read in ("scores", "deleted")]
-        others = [getattr(theirs, read)(j)[back] for j in range(case.c) for read in ("scores", "deleted")]
+        tables = [getattr(mine, read)(j) for j in range(case.c) for read in ("scores", "leave_one_out")]
+        others = [getattr(theirs, read)(j)[back] for j in range(case.c) for read in ("scores", "leave_one_out")]
         grids = [naive_venn.on_grid(table) for table in (*tables, *others)]
         half = len(tables)
         if all(np.array_equal(a, b) for a, b in zip(grids[:half], grids[half:], strict=True)):
@@ -395,7 +398,7 @@ def check_window(case: Case, rng: np.random.Generator, tally: Tally) -> None:
     first, second = window.hypotheses(case.x), alone.hypotheses(case.x)
     tally.same(np.array_equal(first.labels, second.labels), f"window of {case.name}: labels", case)
     for j in range(case.c):
-        for read in ("scores", "deleted"):
+        for read in ("scores", "leave_one_out"):
             difference = abs(getattr(first, read)(j) - getattr(second, read)(j)).max()
             tally.same(difference <= 2 * tolerance(case), f"window of {case.name}, {case.kernel}: {read}",
                        (case, size, difference))  # fmt: skip

@@ -468,7 +468,7 @@ INNER = {
     "sparse_proximity_row",
     "stand_on",
     "take",
-    "after_learning",
+    "commit",
     "combined",
     "count_table",
     "rank_table",

@@ -23,11 +23,11 @@ import numpy as np
 from venn._compiled.buffers import MarginBuffers
 from venn._compiled.counting import smallest
 from venn._compiled.jit import compiled
+from venn._compiled.leave_one_out_span import distance_from
 from venn._compiled.margin import ENOUGH, build, join, settle, total_of
 from venn._compiled.path import ABOVE, BELOW, FAILED, MIDDLE, MINUS, PLUS, SOLVED, nearest, segment, set_levels
 from venn._compiled.rows import add_rows, copy_row, copy_square, dot, largest, magnitude
 from venn._compiled.solvers import resolution, scores_from
-from venn._compiled.span import distance_from
 from venn._compiled.step import centre
 
 PORTION = 100  # events of a leg
@@ -497,7 +497,7 @@ def follow_masses(K, count, scale, tolerance, C, old, new, bias, members, invers
     if m == 0:
         centre(beta, score, new[0], new[0] + new[1], C, count, near)
         bias = score[0] - dot(K[0], beta, count)
-    # Rounding adds up in an inverse that is updated often: rebuild it then, as deleted scores use it.
+    # Rounding adds up in an inverse that is updated often: rebuild it then, as leave-one-out scores use it.
     spoilt = m > 0 and inverse_error(K, members, m, B) > SPOILT
     if spoilt and build_again(members, m, K, scale, B) > 0:
         return FAILED, events, bias, members, B

@@ -4,7 +4,7 @@ M = K + R over the n examples, with R = `ridge` diagonal. W, lower triangular wi
 has r + 1 numbers and starts at r (r + 1) / 2. A step reads W once and writes one row. Also kept, and updated in O(n t)
 for t targets, are `sums` = M^-1 1, `diagonal` = diag(M^-1) and `solutions` (t, n) = M^-1 t_k, with t_k the k-th of the
 `targets` (t, n). The bias is a rank-one correction: H = M^-1 - sums sums' / (1' sums) has H 1 = 0, the coefficients are
-a_k = H t_k, and the deleted score of example i is t_ik - a_ki / H_ii. A new example's targets are first set to one
+a_k = H t_k. The leave-one-out score of example i is t_ik - a_ki / H_ii. A new example's targets are first set to one
 value, `low`: everything else follows from that result and from the last column of the new H, in which it is linear.
 """
 
@@ -126,12 +126,12 @@ def training_table(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def deleted_table(  # type: ignore[no-untyped-def]
+def leave_one_out_table(  # type: ignore[no-untyped-def]
     n, u, targets, diagonal, solutions, new_total, pivot, entries, biases, test_scores, work, step, negative, positive
 ):
-    """Set `negative` and `positive` (t, > n) to the deleted scores t - a / H_ii of all examples, the new one last.
+    """Set `negative` and `positive` (t, > n) to the leave-one-out scores t - a / H_ii of all, the new example last.
 
-    The new example's deleted scores are by the system without it and do not depend on its targets. For the others
+    The new example's leave-one-out scores are by the system without it and do not depend on its targets. For the others
     see `training_table`.
     """
     new_sums, column, inverse, shift = work[0], work[1], work[2], work[3]
@@ -375,8 +375,8 @@ def carried(n, lengths, solution, u, new_sums, column, entry, bias):  # type: ig
 
 
 @compiled
-def deleted_loss(n, diagonal, sums, total, u, pivot, gain, work):  # type: ignore[no-untyped-def]
-    """Return how many times larger the inverse's diagonal is than that of H: digits lost in deleted scores.
+def leave_one_out_loss(n, diagonal, sums, total, u, pivot, gain, work):  # type: ignore[no-untyped-def]
+    """Return how many times larger the inverse's diagonal is than that of H: digits lost in leave-one-out scores.
 
     With a new example: `u` and `pivot` are its. Without one, u and `gain` are 0. It is the largest factor or a little
     more, a sum of fourth powers, which takes no comparisons; `work` (>= n,) is written to.
@@ -397,9 +397,9 @@ def sweep_solution(  # type: ignore[no-untyped-def]
 ):
     """Return three numbers about a solution of at least one example.
 
-    A weighted sum of the errors of all equations; what rounding of the kernel costs scores and deleted scores, if it
-    moves a value K(x, z) by `rounding` |x| |z|, at random; and by how much errors are larger in deleted scores.
-    `ones` and `none` are (>= n,) ones and zeros, `work` (>= n,) is written to.
+    A weighted sum of the errors of all equations; what rounding of the kernel costs scores and leave-one-out scores, if
+    it moves a value K(x, z) by `rounding` |x| |z|, at random; and by how much errors are larger in leave-one-out
+    scores. `ones` and `none` are (>= n,) ones and zeros, `work` (>= n,) is written to.
     """
     of_sums = swept_equations(n, sweep, ridge, sums, ones)
     missed, away = 0.0, 0.0
@@ -407,7 +407,7 @@ def sweep_solution(  # type: ignore[no-untyped-def]
         bias = bases[k] / total
         missed = max(missed, swept_equations(n, sweep, ridge, solutions[k], targets[k]) + abs(bias) * of_sums)
         away = max(away, carried(n, sweep[2], solutions[k], none, sums, none, 0.0, bias)[0])
-    loss = deleted_loss(n, diagonal, sums, total, none, 1.0, 0.0, work) if n > 1 else 1.0
+    loss = leave_one_out_loss(n, diagonal, sums, total, none, 1.0, 0.0, work) if n > 1 else 1.0
     if not loss < np.inf:
         return np.inf, np.inf, np.inf
     return max(missed, loss * of_sums), rounding * max(sweep[3, n - 1] * np.sqrt(away), loss), loss
@@ -435,7 +435,7 @@ def sweep_new(  # type: ignore[no-untyped-def]
         low, high = carried(n, sweep[2], solutions[k], u, new_sums, column, entry, bias)
         a = entry - bias * new_sums[n]
         away = max(away, max(low + (own * a) ** 2, high + (own * (a + 2.0 * column[n])) ** 2))
-    loss = deleted_loss(n, diagonal, sums, new_total, u, pivot, gain, work[2])
+    loss = leave_one_out_loss(n, diagonal, sums, new_total, u, pivot, gain, work[2])
     if not loss < np.inf:
         return np.inf, np.inf, np.inf
     missed = max(missed, loss * (of_sums + abs(gain) * of_u))
@@ -476,7 +476,7 @@ def training_scores(n, targets, ridge, sums, solutions, bases, total):  # type: 
 
 
 @compiled
-def deleted_scores(n, targets, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
+def leave_one_out_scores(n, targets, sums, diagonal, solutions, bases, total):  # type: ignore[no-untyped-def]
     """Return (t, n) scores of the learned examples, each by the system without it; 0 for a single one."""
     scores = np.zeros((solutions.shape[0], n))
     for k in range(scores.shape[0]):

@@ -33,10 +33,10 @@ try:
 except ImportError:  # scikit-learn < 1.6
 
     class FrozenEstimator:  # type: ignore[no-redef]
-        """Stands in for the class of later versions: nothing is an instance."""
+        """A stand-in for the class of later versions, without instances."""
 
 
-LARGEST = np.finfo(np.float64).max
+LARGEST_FLOAT = np.finfo(np.float64).max
 STEP = 2.0**-26  # scores that differ by less are ties: decision values relative to their size, log odds absolutely
 
 

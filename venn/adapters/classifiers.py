@@ -198,9 +198,9 @@ class VennClassifier(FromOdds, KeepsTheBag):
 
     What is proved, for exchangeable examples and objects, and a kernel chosen without looking at them: the row
     of the true label is perfectly calibrated, and each of its entries lies in the interval of its class. With
-    `rule=CategoryClass()`, which needs a machine that deletes exactly, such as `LeastSquaresSVM`, the interval of the
-    predicted label holds for its own probability of being right. The mean of the rows is a forecast that works well,
-    without a theorem.
+    `rule=CategoryClass()`, which needs a machine with exact leave-one-out scores, such as `LeastSquaresSVM`, the
+    interval of the predicted label holds for its own probability of being right. The mean of the rows is a forecast
+    that works well, without a theorem.
 
     Parameters
     ----------
@@ -210,9 +210,9 @@ class VennClassifier(FromOdds, KeepsTheBag):
     C : float > 0, default 1
     svm : callable, optional
         Makes a machine from a kernel, C and classes: `OneVsAllSVM`, the default; `LeastSquaresSVM`, which is
-        several times as fast and deletes exactly; or your own function.
+        several times as fast and its leave-one-out scores are exact; or your own function.
     taxonomy : Taxonomy, optional
-        As in `TransductiveVenn`: by default `Deleted(AdaptiveMarginBins())`.
+        As in `TransductiveVenn`: by default `LeaveOneOut(AdaptiveMarginBins())`.
     rule : Rule, optional
         Picks the predicted class; by default `RowMean()`, the class of largest `predict_proba`. With any other rule
         `predict` may differ from that class, and from `decision_function`.
@@ -332,7 +332,7 @@ class ConformalClassifier(FromPValues, KeepsTheBag):
     C : float > 0, default 1
     svm : callable, optional
         Makes a machine from a kernel, C and classes: `LeastSquaresSVM`, the default, which is several times as fast
-        as others and deletes exactly; `OneVsAllSVM`; or your own function.
+        as others and its leave-one-out scores are exact; `OneVsAllSVM`; or your own function.
     measure : Measure, optional
         The nonconformity measure, as in `Conformal`: by default `Margin()`.
     alpha : float in [0, 1], default 0.1

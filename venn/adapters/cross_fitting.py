@@ -1,4 +1,4 @@
-"""Scorers trained on folds, and calibration by their held-out scores: one kind of answers for each kind of method."""
+"""Trains scorers on folds and calibrates by their held-out scores, with a class of answers for each method."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class CrossFold(NamedTuple):
 
 
 class Median:
-    """The median of the scores that several scorers give; where these agree, it is their score to the last bit."""
+    """The median of several scorers' scores; if they agree it equals their score to the last bit."""
 
     def __init__(self, scorers: Sequence[Any]) -> None:
         self._scorers = scorers
@@ -179,10 +179,10 @@ class Median:
 
 
 def large_enough(folds: Sequence[CrossFold]) -> Sequence[CrossFold]:
-    """Return the folds, or one in place of them all where they have fewer than `FEW` examples on average.
+    """Return the folds, or one joint fold if they have fewer than `FEW` examples on average.
 
-    A Venn predictor of m examples says no probability beyond 1 / (m + 1): a fold of one example knows next to nothing,
-    however many such folds there are.
+    A Venn predictor with m examples gives no probability nearer to 0 or 1 than 1 / (m + 1). So folds of one example say
+    next to nothing, however many there are.
     """
     scorers, scores, codes, weights = (list(part) for part in zip(*folds, strict=True))
     if len(folds) == 1 or sum(w.sum() for w in weights) >= FEW * len(folds):

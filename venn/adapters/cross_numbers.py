@@ -1,4 +1,4 @@
-"""Regressors trained on folds, and calibration by their held-out answers: predictions of numbers of any objects."""
+"""Trains regressors on folds and calibrates by their held-out answers: predictions of numbers for any objects."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from venn.predictors.distribution_inductive import Residuals, Strangeness
 from venn.turns import TakesTurns, turn_of
 
 CELLS = 2_000_000  # critical points in memory at a time
-LEAST = 0.1  # of what is usual: spreads and widths are taken as at least so large
-# What makes a regressor one of a quantile: by the name of its class, with the parameters that are set.
+LEAST = 0.1  # spreads and widths are at least this share of the usual one
+# Parameters that make a regressor one of a quantile, by the name of its class.
 AT_LEVEL: dict[str, tuple[dict[str, Any], str]] = {
     "HistGradientBoostingRegressor": ({"loss": "quantile"}, "quantile"),
     "GradientBoostingRegressor": ({"loss": "quantile"}, "alpha"),
@@ -124,7 +124,7 @@ def at_levels(estimator: Any, levels: Sequence[float]) -> list[Any]:
 
 
 class Answered:
-    """Fitted models as one scorer of any objects: their answers, a column for each, and the ruler that reads them."""
+    """Makes one scorer of fitted models: a column of answers for each, and the ruler that reads them."""
 
     def __init__(self, models: Sequence[Any], ruler: Ruler, least: float | None) -> None:
         self.models, self.ruler, self._least = [unwrapped(one) for one in models], ruler, least
@@ -192,9 +192,9 @@ class NumbersFold:
 
 
 class CrossNumbers(TakesTurns):
-    """Predictions by all folds: the critical points of each at the new object, put together (cross-conformal, CV+).
+    """Predictions by all folds together: they pool the folds' critical points at the new object (cross-conformal, CV+).
 
-    Of a single fold they are those of an inductive predictor, with its theorem.
+    With a single fold it is an inductive predictor, with its theorem.
     """
 
     def __init__(self, folds: Sequence[NumbersFold]) -> None:

@@ -27,7 +27,7 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
     `scorer`, all of them calibrate that one.
 
     What is proved, for exchangeable examples and objects: the interval of each class holds a calibrated probability of
-    it, and the set of an object misses its label with probability `alpha`. Of `predict_proba` the total log loss is
+    it, and the set of an object misses its label with probability `alpha`. The total log loss of `predict_proba` is
     bounded. See `Forecaster` and `predict_interval`.
 
     Parameters
@@ -114,9 +114,9 @@ class ForecasterClassifier(FromOdds, FromPValues, LearnsInTurn):
 
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
         if reset:  # a scorer that is set later has no effect until then
-            # Missing numbers are the scorer's to take or to refuse: of a pipeline no tag says whether it does.
+            # The scorer itself takes or refuses missing numbers: a pipeline has no tag for that.
             self._columns, self._missing = columns_of(self.scorer)[1], self.scorer is not None
-        # One that was fitted to a table may read text; whether it does is for it to say.
+        # A scorer that was fitted to a table may read text; it refuses what it does not read.
         return super()._validated(X, y, reset=reset, **checks)
 
     def _labels(self, y: Any, classes: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Models that learn in MLflow's registry: saved with all that they have learned, loaded to go on or to predict."""
+"""Learning models in MLflow's registry: saved with all they have learned, loaded to go on or to predict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = logging.getLogger("venn")
 
 
 def _imported() -> Any:
-    """Return what is needed of MLflow and others, or say which extra is missing."""
+    """Import MLflow and what it needs, or say which extra is missing."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # its own, as it is imported
@@ -153,7 +153,7 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 
 
 def frame_of(model: Any, rows: Any) -> Any:
-    """Return what a model says of some objects as a frame; nothing is learned.
+    """Return a model's predictions for some objects as a frame; nothing is learned.
 
     Of a `Forecaster` of classes the columns are ``label``, its ``probability``, its ``lower`` and ``upper`` bound, and
     for each class, ``set_CLASS``, whether it is in the set at .05; of one of numbers ``label`` (the median), and
@@ -184,7 +184,7 @@ def frame_of(model: Any, rows: Any) -> Any:
 
 
 class PyfuncModel:
-    """What MLflow's `pyfunc` calls: a saved model that predicts, and learns no more.
+    """The wrapper that MLflow's `pyfunc` calls: a saved model that predicts and does not learn.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class PyfuncModel:
         self.model = model
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
-        """Return what is said of each row, as `frame_of` does."""
+        """Return the prediction for each row, as `frame_of` does."""
         return frame_of(self.model, _rows(model_input))
 
     def get_raw_model(self) -> Any:

@@ -144,7 +144,7 @@ class FromRiver(HasLabels, Predictor):
             raise ValueError(f"model must give a distribution over {list(self._keys)!r}, got {said!r}")
         return Forecast(proba / total, self.classes)
 
-    def note(self, x: Any, y: Label) -> Any:
+    def prepare(self, x: Any, y: Label) -> Any:
         """Return what the model will learn, or raise what learning would raise."""
         return self._checked(x, y)
 
@@ -160,9 +160,9 @@ class FromRiver(HasLabels, Predictor):
                 raise ValueError(f"x must be such as the model can learn, got {x!r}: {error}") from error
         return row, key, new
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example."""
-        row, key, new = noted or self._checked(x, y)
+        row, key, new = prepared or self._checked(x, y)
         self.model.learn_one(row, key)
         self._read |= new
         if self._names is None and not isinstance(x, Mapping):
@@ -387,14 +387,14 @@ class RegressorFromRiver(Predictor):
         deviation = math.sqrt(self._squares / self.n) if self.n else WIDE
         return NormalDistribution(self._forecast(self._row(x)), deviation)
 
-    def note(self, x: Any, y: Any) -> tuple[dict[Any, float], float, float]:
+    def prepare(self, x: Any, y: Any) -> tuple[dict[Any, float], float, float]:
         """Return the row, the label and the error of the forecast; raise what learning would raise."""
         row, label = self._row(x), self.space.encode(y)
         return row, label, label - self._forecast(row)
 
-    def after_learning(self, x: Any, y: Any, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Any, prepared: Any = None) -> None:
         """Learn one example."""
-        row, label, error = noted or self.note(x, y)
+        row, label, error = prepared or self.prepare(x, y)
         self.model.learn_one(row, label)
         self._squares += error * error
         self.n += 1

@@ -14,7 +14,7 @@ TOKEN = "VENN_TOKEN"  # of the environment
 
 
 def guard(config: Config) -> dict[str, Any]:
-    """Return who may read, as servers take it; a file of the token goes before the environment."""
+    """Return the guard of a server. A token file takes precedence over the environment."""
     access, token = config.access, config.access.token or os.environ.get(TOKEN)
     if access.token_file is not None:
         if access.no_token:

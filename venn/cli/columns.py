@@ -28,7 +28,7 @@ REPEATED = ("nominal", "ordinal", "skip", "fill", "unit")
 
 @dataclass(frozen=True)
 class Columns:
-    """What a configuration says of the columns of a CSV file: nothing for a named data set."""
+    """The options about columns of a CSV file; a named data set has none."""
 
     config: Config
 
@@ -112,7 +112,7 @@ class Columns:
         return schema
 
     def _advice(self, data: str, error: OtherDelimiter | BadColumns) -> str:
-        """Return what is wrong with the file and, last, all options that would read it."""
+        """Return what is wrong with the file, and at the end all options that would read it."""
         lines = [error.what] if isinstance(error, OtherDelimiter) else self._lines(error)
         needed = self._best(data)
         if needed is not None:
@@ -122,7 +122,7 @@ class Columns:
         return "\n".join(lines)
 
     def _lines(self, error: BadColumns) -> list[str]:
-        """Return what is wrong with the columns, and what else might be done than what is tried."""
+        """Return what is wrong with the columns, and alternatives to the options that are tried."""
         return error.lines(lambda trouble: (said := self._by_hand(trouble, error.rows)) and f": {said}")
 
     def _by_hand(self, trouble: Trouble, rows: int) -> str:
@@ -146,10 +146,9 @@ class Columns:
         return f"where the comma stands before decimals, give {self.where('decimal')} ,; else {instead}"
 
     def declared(self, path: str) -> list[str]:
-        """Return options that declare what a file holds now, for a source that reads it as it grows.
+        """Return options that declare the present content of a file, for a source that reads it as it grows.
 
-        Nothing is settled later there: classes, nominal values and numbers that fill gaps must be known. None, if it
-        needs more than options.
+        Such a source must know classes, nominal values and fillings of gaps beforehand. None if options are not enough.
         """
         given = self.config.source
         if given.label is None or not Path(path).is_file():
@@ -187,7 +186,7 @@ class Columns:
         return Needed({**layout, **labels}, columns).written()
 
     def _best(self, data: str, commas: bool = False) -> Needed | None:
-        """Return the options with which the file is read and most columns are kept; None if it needs more."""
+        """Return the options that read the file and keep most columns; None if options are not enough."""
         needed, found = self._needed(data, self.config.source.decimal)
         if (found or commas) and self.config.source.decimal == ".":
             other, _ = self._needed(data, ",")
@@ -196,9 +195,9 @@ class Columns:
         return needed
 
     def _needed(self, data: str, decimal: str) -> tuple[Needed | None, bool]:
-        """Return the options with which the file is read, beside those given, and whether numbers seem to have commas.
+        """Return further options that read the file, and whether numbers seem to have commas.
 
-        They are found by reading it with them. None: it needs more than options.
+        They are found by trial. None if options are not enough.
         """
         given = self.config.source
         added: dict[str, Any] = {} if decimal == given.decimal else {"decimal": decimal}
@@ -245,7 +244,7 @@ class Columns:
                 columns = {column: options for column, options in columns.items() if options}
                 continue
             except click.UsageError:
-                if given.label is not None:  # else more is asked once it is known
+                if given.label is not None:  # otherwise further questions follow once it is known
                     return None, commas
             except click.ClickException:
                 return None, commas
@@ -265,7 +264,7 @@ class Columns:
 
 
 def _of_source(kind: Any) -> dict[str, Any]:
-    """Return the keys that say of all numbers of a source how those of a kind are written."""
+    """Return the keys of a source that say how numbers of a kind are written."""
     keys = ("decimal", "thousands") if isinstance(kind, streams.Numeric) else ()
     return {key: getattr(kind, key) for key in keys if getattr(kind, key) != getattr(streams.Numeric, key)}
 
@@ -279,12 +278,12 @@ def _options(kind: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Needed:
-    """Options that a file needs beside those given: keys with their values, and columns with a key and its value."""
+    """Further options that a file needs: keys with their values, and columns with a key and its value."""
 
     added: Mapping[str, Any]
     columns: Mapping[str, Mapping[str, Any]]
     lines: tuple[str, ...] = ()  #: what is wrong with the columns
-    known: tuple[str, ...] = ()  #: what to know of what these options do to them
+    known: tuple[str, ...] = ()  #: notes on what these options do to the columns
 
     @property
     def left_out(self) -> int:
@@ -331,7 +330,7 @@ def _has_commas(trouble: Trouble) -> bool:
 
 
 def live_advice(error: streams.BadMessage) -> str:
-    """Return what is wrong with a message that came live, with options in place of the remedy in a program."""
+    """Return what is wrong with a live message, and the options that help."""
     bad = error.error
     if isinstance(bad, Unnamed):
         return (

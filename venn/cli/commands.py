@@ -67,7 +67,7 @@ class Interrupt:
             signal.signal(*self._before.popitem())
 
     def wait(self) -> None:
-        """Wait until either of them comes."""
+        """Wait until one of the signals comes."""
         while not self.pressed:
             sleep(NAP)
 
@@ -84,7 +84,7 @@ class Interrupt:
 
 @contextmanager
 def as_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt where Ctrl-C came as the cause of a SystemError.
+    """Raise KeyboardInterrupt if Ctrl-C caused a SystemError.
 
     Python calls the handler of a signal also where numba makes Python objects of what a loop returns, or reads a loop
     from its cache. Numba does not look whether it raised, and Python then says "returned a result with an exception
@@ -111,7 +111,7 @@ def as_interrupt() -> Iterator[None]:
 
 
 def close_stdout() -> None:
-    """Write to nowhere from now on, since nobody reads: otherwise Python reports it again at exit."""
+    """Discard further output, since nobody reads it; otherwise Python reports an error at exit."""
     if sys.stdout is sys.__stdout__:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
@@ -148,7 +148,7 @@ class Ending(Interrupt):
 
 
 class Command(NamedTuple):
-    """A command that is imported when it is needed: its module, and what the list of commands says of it."""
+    """A command that is imported when needed: its module, and its line in the list of commands."""
 
     module: str
     help: str

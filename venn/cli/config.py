@@ -1,4 +1,4 @@
-"""From a TOML file and a command line to a `Config`: whatever `venn.cli.options` declares."""
+"""Makes a `Config` from a TOML file and a command line, by the declarations in `venn.cli.options`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def read_toml(path: str) -> dict[str, Any]:
 
 
 class ConfiguredCommand(click.Command):
-    """A command that names, for an option that it does not know, the way to give it."""
+    """A command that says, for an unknown option, how to give it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options."""
@@ -152,12 +152,12 @@ def configured(command: str) -> Callable[[Callable[..., None]], ConfiguredComman
 
 
 def _checked(one: Declared, context: click.Context, parameter: click.Parameter, given: Any) -> Any:
-    """Return the value of an option; what was not given stays as it is."""
+    """Return the checked value of an option; missing options stay missing."""
     return given if given in (None, ()) else one.value(given, one.flag(), True)
 
 
 def _settings(command: str, texts: Sequence[str]) -> dict[tuple[str, str], tuple[str, Any]]:
-    """Return what --set gives, as `merge` takes it."""
+    """Return the values of --set in the form that `merge` takes."""
     known, found = offered(command), dict[str, Any]()
     for text in texts:
         place, equals, value = text.partition("=")

@@ -27,7 +27,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def in_shell(text: str) -> str:
-    """Return text as a shell takes it, on one line whatever is in it.
+    """Return text quoted for a shell, always on one line.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def in_shell(text: str) -> str:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn the errors of our own checks into one line for the terminal, exit code 1; our own warning into one, too."""
+    """Turn errors of our own checks into one line and exit code 1, and our own warning into one line."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show, warnings.showwarning)
@@ -64,7 +64,7 @@ def one_line(error: Exception) -> str:
 
 
 def warned(warning: Any) -> str:
-    """Return what a warning says, with an option in place of the remedy in a program."""
+    """Return the text of a warning, with an option in place of the remedy in Python."""
     if not isinstance(warning, Doubtful):
         return f"warning: {warning}"
     option = {
@@ -88,7 +88,7 @@ def _show(usual: Any, message: Any, category: type[Warning], *place: Any) -> Non
 
 @contextmanager
 def writing(option: str, path: object) -> Iterator[None]:
-    """If a place cannot be written, say which option names it."""
+    """If a path cannot be written, name the option that gave it."""
     try:
         yield
     except BrokenPipeError:
@@ -100,7 +100,7 @@ def writing(option: str, path: object) -> Iterator[None]:
 
 
 def spared(option: str, path: str | Path, *read: str) -> None:
-    """Refuse to write into a file that is read, whatever name it has: what it holds would be lost."""
+    """Refuse to write into a file that is also read, whatever its name: its content would be lost."""
     for one in read:
         same = os.path.realpath(path) == os.path.realpath(one)
         if same or (os.path.exists(path) and os.path.exists(one) and os.path.samefile(path, one)):

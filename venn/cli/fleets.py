@@ -27,7 +27,7 @@ from venn.scale.partitions import KeyedEvent, follow
 from venn.show.notify import Notifier
 from venn.show.page.fleet import FleetPage, ShownFleet, ShownKey
 
-#: What a fleet has not, or does in its own way.
+#: Settings that a fleet does not have, or handles in its own way.
 REFUSED = (
     ("journal", "patience"), ("journal", "patience_seconds"), ("journal", "ripe"), ("journal", "labels_by_lot"),
     ("predictor", "new_scorer"), ("predictor", "answer_error"), ("monitor", "floor"),
@@ -44,7 +44,7 @@ def is_fleet(folder: str) -> bool:
 
 
 def refuse_for_fleet(config: Config) -> None:
-    """Refuse settings that a fleet does not heed."""
+    """Refuse settings that a fleet would ignore."""
     for place in REFUSED:
         if place in config.origin:
             raise click.UsageError(
@@ -73,7 +73,7 @@ def fleet_of(config: Config, plan: Any, notifier: Notifier) -> Fleet:
 
 
 def fleet_plan(config: Config, say: Callable[[str], object]) -> None:
-    """Say what would run."""
+    """Return the plan of a fleet without running it."""
     folder = checked_folder(config)
     say(f"a model of its own for each {config.source.key}")
     keys = len(read_rows(folder)) if is_fleet(str(folder)) else 0
@@ -132,7 +132,7 @@ def serve_fleet(config: Config, voice: Any, plan: Any, notifier: Notifier) -> in
 
 @contextmanager
 def _opened(config: Config) -> Iterator[TextIO]:
-    """Open what predictions go to."""
+    """Open the file or stream for predictions."""
     if config.run.out == "-":
         yield sys.stdout
         return
@@ -155,7 +155,7 @@ def _write(out: TextIO, event: KeyedEvent) -> None:
 
 
 def shown(folder: str) -> ShownFleet:
-    """Return what a folder shows now."""
+    """Return what the folder holds now, for the views."""
     rows = read_rows(folder)
     verdict, columns = verdict_of(rows), columns_of(rows)
     found = {one.key: one for one in verdict.changed}
@@ -168,7 +168,7 @@ def shown(folder: str) -> ShownFleet:
 
 
 def _events(folder: str, key: str) -> list[tuple[str, str, float]]:
-    """Return what has happened to a key lately: what, the id, and when."""
+    """Return the latest events of a key: what, the id, and when."""
     return read_log(folder, key)
 
 
@@ -185,7 +185,7 @@ def as_json(folder: str) -> str:
 
 
 def monitor_fleet(folder: str, config: Config, who: dict[str, Any], port: int) -> None:
-    """Show a fleet: serve its page, or say its verdict."""
+    """Show a fleet: serve its page, or print its verdict."""
     if config.view.json:
         click.echo(as_json(folder))
         return

@@ -1,4 +1,4 @@
-"""Commands on the journal of a run: its page, metrics and view, its report, and whether it is whole."""
+"""Commands on the journal of a run: page, metrics, view, report, and checks for damage."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def refuse_other(run: str) -> None:
 
 
 def serve_page(run: str, host: str, at: int, guard: dict[str, Any]) -> None:
-    """Serve the page of a run until Ctrl-C, to those whom `guard` names."""
+    """Serve the page of a run until Ctrl-C, to readers that `guard` lets in."""
     refuse_other(run)
     from venn.show.page.page import Page
     from venn.show.server import serving
@@ -255,17 +255,17 @@ class Recorded:
         return self.latest(answers)
 
     def answer(self, step: int) -> SeenAnswer:
-        """Return the same number: each step was one question, and no later one had been asked."""
+        """Return the step itself: each step was one question, and no later one had been asked."""
         return SeenAnswer(step, step, 0.0)
 
     def answered_at(self, step: int) -> None:
-        """Return None here too."""
+        """Return None: a record knows no times."""
 
     def asked_at(self, number: int) -> None:
-        """Return None as well."""
+        """Return None: a record knows no times."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""What a user names as MODULE:NAME: a model, a source."""
+"""Imports what a user names as MODULE:NAME: a model or a source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_in_module(text: str) -> bool:
 
 
 def found_in_module(where: str, given: str, methods: tuple[str, ...]) -> Any:
-    """Return what a module holds: an object with one of these methods, or what a function or a class makes.
+    """Return an object of a module that has one of these methods, or the result of calling a function or class there.
 
     It is imported as Python would; the folder where the command runs is looked in last.
 

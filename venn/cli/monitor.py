@@ -88,7 +88,7 @@ def monitor(data: str, config: Config) -> None:
                 _end(follow(data, as_json, view.once))
             return
         if view.once and not is_named(data) and not (Path(data).exists() and os.path.getsize(data)):
-            follow(data, as_json, True)  # which says what it misses
+            follow(data, as_json, True)  # it says what is missing
         if view.once:
             raise click.UsageError("--once belongs to a journal")
         if holds_record(data):
@@ -120,13 +120,13 @@ def monitor(data: str, config: Config) -> None:
 
 
 def _end(verdict: Verdict | None) -> None:
-    """End with a code of its own if the floor that was set is not kept."""
+    """Exit with code 3 if the floor is not kept."""
     if verdict is not None and verdict.state == BELOW:
         click.get_current_context().exit(SUNK)
 
 
 class Shown(NamedTuple):
-    """What is watched."""
+    """A stream or record to watch: its predictors, monitors and steps."""
 
     title: str
     total: int | None  #: number of steps, if it is known
@@ -136,7 +136,7 @@ class Shown(NamedTuple):
 
 
 def _of_record(data: str, chosen: Learning, settings: Mapping[str, Any], every: int) -> Shown:
-    """Return what a record holds, to be watched again, `every` so many steps at once."""
+    """Return the steps of a record, to be watched again in blocks of `every`."""
     record = Record.load(data)
     if not len(record):
         raise click.ClickException(f"{data} holds no step: there is nothing to watch")
@@ -151,7 +151,7 @@ def _of_record(data: str, chosen: Learning, settings: Mapping[str, Any], every: 
 
 
 def _of_stream(data: str, chosen: Learning, settings: Mapping[str, Any], say: Callable[[str], None]) -> Shown:
-    """Return predictors that will learn a stream, and what watches them."""
+    """Return predictors for a stream and their monitors."""
     shuffle, steps_asked = seed_of(chosen.config), chosen.config.source.steps
     watch, stream = chosen.config.monitor, chosen.open(data, shuffle)
     names = chosen.predictors(None, stream, say)
@@ -166,14 +166,14 @@ def _of_stream(data: str, chosen: Learning, settings: Mapping[str, Any], say: Ca
 
 
 def _refuse(config: Config, heeded: Set[tuple[str, str]], why: str) -> None:
-    """Refuse options that would not be heeded: such as those for learning, where the predictions exist already."""
+    """Refuse options that would be ignored, such as those for learning where the predictions exist already."""
     for place in config.origin:
         if place not in heeded:
             raise click.UsageError(f"{config.where(*place)} {why}")
 
 
 def _watch(shown: Shown, pace: Pace, view: bool) -> int:
-    """Go through the steps, with a view of them or without; return the exit code: 0 at their end."""
+    """Run the steps, with a live view or without; return the exit code, 0 at the end."""
     monitors = shown.monitors
 
     def snapshots() -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _watch(shown: Shown, pace: Pace, view: bool) -> int:
 
 
 def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[int]:
-    """Predict, learn and watch with those monitors that the panel does not update; yield the number of each step."""
+    """Predict, learn, and update monitors outside the panel; yield the number of each step."""
     for n, x, predictions, y in steps:
         record.update(predictions, y)
         for name, one in monitors.items():

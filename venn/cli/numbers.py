@@ -1,4 +1,4 @@
-"""What the command line makes of labels that are numbers: it decides, says so, and has predictors for them."""
+"""Labels that are numbers on the command line: when they count as numbers, and the predictors for them."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "inductive_adaptive_intervals": ("ridge", lambda machine: AdaptiveIntervals(_inductive(machine))),
 }
 INDUCTIVE = ("inductive_distribution", "inductive_adaptive_intervals")
-WINDOWED = ("distribution", "intervals")  # what stands on a window: a forecaster does not forget
+WINDOWED = ("distribution", "intervals")  # predictors that may stand on a window: a forecaster does not forget
 ZEROS = re.compile(r"\s*[+-]?0\d", re.ASCII)  # how codes begin
-MOST_CLASSES = 50  # whole numbers: as many are still taken for names of classes
+MOST_CLASSES = 50  # up to so many distinct whole numbers count as names of classes
 
 
 def with_adaptive(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, and that of adaptive intervals: on the machine of the others among them.
+    """Return the names with that of adaptive intervals, on the machine of the others.
 
     Examples
     --------
     >>> with_adaptive(["distribution"]), with_adaptive(["forecaster"])
     (('distribution', 'adaptive_intervals'), ('forecaster', 'inductive_adaptive_intervals'))
     """
-    few = set(names) <= {*INDUCTIVE, FORECASTER}  # whose memory does not grow
+    few = set(names) <= {*INDUCTIVE, FORECASTER}  # their memory does not grow
     beside = "inductive_adaptive_intervals" if few else "adaptive_intervals"
     return tuple(dict.fromkeys([*names, beside]))
 
 
 def holds_numbers(path: Path, label: str, delimiter: str, how: Numeric = PLAIN, missing: Sequence[str] = ()) -> bool:
-    """Whether a column of a CSV file is one of numbers, written in this way, rather than of classes.
+    """Whether a column of a CSV file holds numbers, written in this way, rather than classes.
 
-    It is if all fields that are not missing are finite numbers, and some are not whole, or more than 50 differ. 007 is
+    It does if all present fields are finite numbers, and some are not whole or more than 50 differ. 007 is
     the name of a class.
     """
     seen: set[str] = set()

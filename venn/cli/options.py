@@ -30,31 +30,31 @@ from venn.cli.predictors import FORECASTER, PREDICTORS
 from venn.show.notify import EVERY, Webhook
 
 # ---------------------------------------------------------------------------------------------------------------- forms
-# How a value is written in TOML and on the command line: read, checked and told of by the type of a struct's field.
+# How values are written in TOML and on the command line; the type of a field reads and checks them.
 
 SHOWN = 60  # characters of a wrong value
 
 
 class Option(NamedTuple):
-    """What an option is for; it stands beside the type of its field."""
+    """Describes an option; it stands beside the type of its field."""
 
     help: str
     on: tuple[str, ...] = ()  #: commands that take it; none: those that take its table
-    name: str = ""  #: of its flag, where that is not the key
+    name: str = ""  #: name of its flag, if it is not the key
     rare: tuple[str, ...] = ()  #: commands that take it by --set alone
-    needs: tuple[str, ...] = ()  #: TABLE.KEY of others, one of which must be given, too
-    of: str = ""  #: kinds of sources that it belongs to; empty: all
+    needs: tuple[str, ...] = ()  #: TABLE.KEY of options: one of them must be given too
+    of: str = ""  #: kinds of sources that take it; empty: all
 
 
 class OptionForm(NamedTuple):
-    """How a value is written, where its type does not say it; it stands beside the type."""
+    """How a value is written, if its type does not say so; it stands beside the type."""
 
     must: str  #: after "must be"
     read: Callable[[Any], Any] | None = None  #: an option's text, or texts if it is repeated; None: as TOML
     clean: Callable[[Any], Any] | None = None  #: returns what is kept of a value, or raises ValueError
     metavar: str = "TEXT"
-    takes: Any = None  #: type in which it may be written, where another is kept
-    typed: str = ""  #: the requirement for an option, where it differs
+    takes: Any = None  #: type in which it is written, if it is kept in another
+    typed: str = ""  #: the requirement on the command line, if it differs
     repeated: bool = False
 
 
@@ -80,7 +80,7 @@ class Declared(NamedTuple):
         return self.option.help if default is None or default is False else f"{self.option.help}  [default: {default}]"
 
     def value(self, given: Any, where: str, by_option: bool) -> Any:
-        """Return a value of TOML, or of an option, as it is kept; `where` names it in the error."""
+        """Return the checked value from TOML or an option; `where` names it in errors."""
         form, value = self.form, given
         try:
             if by_option and not isinstance(given, bool):
@@ -140,7 +140,7 @@ def short(value: Any) -> str:
 
 
 def require(condition: bool) -> None:
-    """Raise a ValueError that leaves what to say to others."""
+    """Raise a ValueError without a text; the caller words it."""
     if not condition:
         raise ValueError
 
@@ -152,13 +152,13 @@ def finite(value: float) -> float:
 
 
 def distinct(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return texts of which there are some, all different."""
+    """Return the texts; refuse none, and repeated ones."""
     require(0 < len(set(texts)) == len(texts))
     return texts
 
 
 def split(text: str) -> list[str]:
-    """Return what stands between commas; as in CSV, a part in quotes may hold commas itself."""
+    """Return the parts between commas; as in CSV, a part in quotes may hold commas."""
     if '"' not in text:
         return [part.strip() for part in text.split(",")]
     try:
@@ -168,7 +168,7 @@ def split(text: str) -> list[str]:
 
 
 def read_whole(text: str) -> Any:
-    """Return the integer that a text shows; the text, where it shows none: 01 is a text."""
+    """Return the integer that a text shows, or the text itself: 01 is a text."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
         return text
@@ -176,7 +176,7 @@ def read_whole(text: str) -> Any:
 
 
 def read_number(text: str) -> Any:
-    """Return the number that a text shows; the text, where it shows none."""
+    """Return the number that a text shows, or the text itself."""
     try:
         return float(text)
     except ValueError:
@@ -633,7 +633,7 @@ class AccessTable(OptionTable, frozen=True, kw_only=True):
 
 
 class Config(Struct, frozen=True):
-    """All options; beside each table the commands that take it. `origin` says where what was given comes from."""
+    """All options by table, each with the commands that take it. `origin` says where each value comes from."""
 
     run: Annotated[RunTable, RUN] = RunTable()
     source: Annotated[SourceTable, ALL] = SourceTable()
@@ -655,7 +655,7 @@ class Config(Struct, frozen=True):
         return [key for place, key in self.origin if place == table]
 
     def without(self, table: str, key: str) -> bool:
-        """Whether a value is as if it had not been given; 0 is a number."""
+        """Whether a value counts as not given; 0 counts as given."""
         value = getattr(getattr(self, table), key)
         return value is None or value is False
 
@@ -672,7 +672,7 @@ def offered(command: str) -> dict[str, dict[str, Any]]:
         name: {key: one for key, one in DECLARED[name].items() if command in (one.option.on or kind.__metadata__[0])}
         for name, kind in _TABLES
     }
-    if command in SERVE:  # what comes by requests: of a source there is nothing else to say
+    if command in SERVE:  # messages come by requests, so other options of a source do not apply
         found["source"] = {
             key: one for key, one in found["source"].items() if HTTP in one.option.of.split() or one.option.on == SERVE
         }

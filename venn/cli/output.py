@@ -19,7 +19,7 @@ from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.prediction import Label, Prediction, plain
 
-KEY = "output"  # beside the positions of sources in the journal
+KEY = "output"  # key beside the positions of sources in the journal
 COLUMNS = "columns of "  # and a source's name: how its columns are read, also there
 STDOUT = "-"
 BEGIN = b'{"id": '  # of each line
@@ -55,7 +55,7 @@ def prediction_line(
 
 
 def plain_line(event: int, id: int | str, said: Any, y: Label | None = None, more: Any = None) -> str:
-    """Return the same for predictions that are plain data."""
+    """Return the line for predictions that are plain data."""
     label = {} if y is None else {"y": y}
     return json.dumps({"id": id, "event": event, **label, **(more or {}), "predictions": said}, allow_nan=False)
 
@@ -96,7 +96,7 @@ class Output:
         self._noted: dict[str, Any] | None = None
 
     def catch_up(self, online: Online, journal: Journal) -> int:
-        """Write the lines that a death has cut off; return how many.
+        """Write the lines that were lost when the process died; return how many.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class Output:
         self._noted = known
         if not isinstance(known, dict):
             self._event = journal.events
-            self._write([])  # better an error now than after the first transaction
+            self._write([])  # an error comes now, not after the first transaction
             return 0
         self._event, self._size = known["event"], known["size"]
         lines, last, space, labelled = [], self._event, online.panel.space, {*known.get("labelled", ())}
@@ -126,9 +126,9 @@ class Output:
     def note(
         self, online: Online, labelled: Sequence[int] = (), more: Mapping[int, Mapping[str, Any]] | None = None
     ) -> None:
-        """Record in the open transaction what had been written before it, and which of its questions have labels.
+        """Record in the open transaction what was written before it, and which of its questions have labels.
 
-        `more` is what stands in their lines beside that, by event.
+        `more` has further content of their lines, by event.
         """
         path = None if self.path is None else str(self.path)
         now: dict[str, Any] = {"path": path, "event": self._event, "size": self._size, "labelled": [*labelled]}

@@ -1,4 +1,4 @@
-"""From a configuration to a panel: the machines that predictors read, what is chosen for these, what stands around."""
+"""Makes a panel from a configuration: machines with kernel and C, the predictors on them, and what wraps them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def given_kernel(machine: MachineTable, width: int | None) -> Kernel | None:
 
 
 def known_choices(data: str, machine: MachineTable) -> Choices | None:
-    """Return what is known to suit a data set; None where nothing is known, or another kernel was given."""
+    """Return the choices known to suit a data set; None if none are known or another kernel was given."""
     if machine.kernel not in (None, "rbf") or data not in SETTINGS:
         return None
     found, note = SETTINGS[data], _by_default(machine)
@@ -104,7 +104,7 @@ def known_choices(data: str, machine: MachineTable) -> Choices | None:
 
 
 def usual_choices(data: str, machine: MachineTable, width: int | None) -> Choices:
-    """Return what is chosen where nothing is tuned: known to suit the data, given, or the default."""
+    """Return the choices without tuning: known ones, given ones, or defaults."""
     kernel = given_kernel(machine, width) or RBF(usual_gamma(width))
     usual = Choice(kernel, machine.C or DEFAULT_C, _by_default(machine))
     return known_choices(data, machine) or dict.fromkeys(MACHINES, usual)
@@ -131,8 +131,8 @@ def choose_nothing(names: Sequence[str]) -> bool:
 def refuse_choices(config: Config, names: Sequence[str], classes: Sequence[Any], others: Sequence[str] = ()) -> None:
     """Refuse options that choose a machine, `others` among them, where no predictor has anything to choose.
 
-    Without `classes` labels are numbers.
-    A value that was given counts also where it is the default one: nobody would obey it.
+    Without `classes` labels are numbers. A given value is refused even if it equals the default, since it would have no
+    effect.
     """
     given = [config.where("machine", key) for key in CHOOSING if key in config.given("machine")]
     given += others
@@ -145,12 +145,12 @@ def refuse_choices(config: Config, names: Sequence[str], classes: Sequence[Any],
 
 
 def as_a_whole(config: Config, live: bool) -> bool:
-    """Whether columns were standardised over all data beforehand: where they are at hand, and nobody said how."""
+    """Whether columns are standardised over the whole data: if it is at hand and no option says otherwise."""
     return config.machine.scale is None and not live
 
 
 def watched_columns(config: Config, live: bool, features: Sequence[str] | None) -> Sequence[str] | None:
-    """Return names of columns for what is said of them: beside those that were standardised this is said."""
+    """Return names of columns as messages show them, marked where a column is standardised."""
     if features is None or not as_a_whole(config, live):
         return features
     return [f"{name}, standardised" for name in features]
@@ -247,7 +247,7 @@ def _behind(name: str) -> tuple[str, Callable[[Any], Predictor]]:
 
 
 def _restarting(predictor: Any, config: Config, names: Sequence[str], classes: Sequence[Any]) -> Restarting:
-    """Return a predictor that restarts its window by a monitor, one of as many as there are names."""
+    """Return a predictor that restarts its window by a monitor, with a share of the level for each of the names."""
     watch = config.monitor
     shares = together(names, classes or Real(), level=watch.level, run_length=watch.run_length)
     return Restarting(predictor, next(iter(shares.values())), watch.keep or 0)

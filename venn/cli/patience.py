@@ -1,4 +1,4 @@
-"""How long questions have waited for their labels, whatever happens to the clock."""
+"""Measures how long questions have waited for their labels, even if the clock is set."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Patience:
             self._since[id] = now - oldest
 
     def begin(self, id: int | str) -> None:
-        """Let a question wait from now on."""
+        """Start the wait of a question."""
         if self._seconds is not None:
             self._since[id] = monotonic()
 
     def end(self, id: int | str) -> None:
-        """Let it wait no longer."""
+        """End the wait of a question."""
         self._since.pop(id, None)
 
     def overdue(self) -> list[int | str]:

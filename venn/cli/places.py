@@ -1,4 +1,4 @@
-"""Sources of messages: opens what SOURCE names, with its settings."""
+"""Opens the source of messages that SOURCE names, with its settings."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SourcePlace(NamedTuple):
 
 
 class Handlers:
-    """Passes bad and lost messages and unknown categories on: a source is opened before what handles them exists."""
+    """Passes on bad and lost messages and unknown categories; a source is opened before its handlers exist."""
 
     def __init__(self) -> None:
         self.bad: ErrorHandler = _raise
@@ -66,7 +66,7 @@ def _raise(error: Exception) -> object:
 def open_place(config: Config, model: GivenModel | None = None) -> SourcePlace:
     """Return the source that a configuration names; a live one is not read yet.
 
-    Objects are what a given `model` reads, else what an encoder makes of them.
+    A given `model` decides the form of objects; otherwise an encoder does.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _live(config: Config, kind: str, path: str, model: GivenModel | None) -> Sou
 
 
 def open_requests(config: Config, model: GivenModel | None = None) -> SourcePlace:
-    """Return what is known of the messages that requests will bring; what its `source` has is their form.
+    """Return what is known about messages that requests will bring; its `source` is their form.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def example_of(like: str) -> dict[str, Any]:
 
 
 def _read_by(config: Config) -> str:
-    """Return how columns are read, in words that are compared when a run goes on."""
+    """Return in words how columns are read; a resumed run compares them."""
     read = (config.source, READING, config.given("source")), (config.series, OF_SERIES, config.given("series"))
     found = [(name, getattr(table, name)) for table, names, given in read for name in names if name in given]
     return ", ".join(f"{name}={value!r}" for name, value in found)

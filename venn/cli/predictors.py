@@ -13,10 +13,10 @@ from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor
-from venn.predictors.scaling import Scaler
+from venn.predictors.scaling import ScoreCalibrator
 from venn.predictors.transductive import Conformal, TransductiveVenn, TransductiveVennAbers
 from venn.schedules import PrefixRestart
-from venn.taxonomies import AdaptiveMarginBins, Argmax, Deleted
+from venn.taxonomies import AdaptiveMarginBins, Argmax, LeaveOneOut
 
 SCALED: dict[str, Callable[[], ScoreMap]] = {
     "platt": Platt, "binning": Binning, "isotonic": Isotonic, "beta_calibration": BetaCalibration,
@@ -29,7 +29,7 @@ TRAINED: dict[str, Callable[..., Predictor]] = {
 
 
 def _scaled(map: Callable[[], ScoreMap], machine: Machine) -> Predictor:
-    return Scaler(machine, map())
+    return ScoreCalibrator(machine, map())
 
 
 def _inductive(kind: Callable[..., Predictor], machine: Machine) -> Predictor:
@@ -40,7 +40,7 @@ def _inductive(kind: Callable[..., Predictor], machine: Machine) -> Predictor:
 PREDICTORS: dict[str, tuple[str, Callable[[Any], Predictor]]] = {
     "forecaster": ("bank", lambda machine: machine),  # three predictors at once, see `panels.panel_of`
     "abers": ("squares", TransductiveVennAbers),
-    "deleted": ("squares", lambda machine: TransductiveVenn(machine, Deleted(AdaptiveMarginBins()))),
+    "leave_one_out": ("squares", lambda machine: TransductiveVenn(machine, LeaveOneOut(AdaptiveMarginBins()))),
     "venn": ("hinge", lambda machine: TransductiveVenn(machine, Argmax())),
     **{name: ("hinge", partial(_scaled, map)) for name, map in SCALED.items()},
     "conformal": ("squares", Conformal),
@@ -52,7 +52,7 @@ ADAPTIVE = {"adaptive": "conformal", "inductive_adaptive": "inductive_conformal"
 PREDICTORS |= {name: PREDICTORS[of] for name, of in ADAPTIVE.items()}
 # Beside a predictor that counts how often events happen, one on the same machine that ranks how well labels fit.
 CONFORMAL = {
-    "abers": "conformal", "deleted": "conformal", "inductive": "inductive_conformal",
+    "abers": "conformal", "leave_one_out": "conformal", "inductive": "inductive_conformal",
     "inductive_abers": "inductive_conformal",
 }  # fmt: skip
 FORECASTER = "forecaster"
@@ -61,7 +61,7 @@ STUDY = "Lambrou, Papadopoulos and Gammerman (2012)"
 STUDIED = ("car", "wine_red")
 PUBLISHED = ("venn", "platt", "binning", "isotonic")
 BY_CLASS = ("conformal_by_class", "inductive_conformal_by_class")  # whose risk holds within each class
-WINDOWED = ("abers", "deleted", "conformal", BY_CLASS[0])  # what stands on a window: a forecaster does not forget
+WINDOWED = ("abers", "leave_one_out", "conformal", BY_CLASS[0])  # what stands on a window: a forecaster does not forget
 INDUCTIVE = ("inductive_abers", "inductive", "inductive_conformal", BY_CLASS[1], "inductive_adaptive")
 LAST_TRAINING = 2048  # examples: an inductive predictor then keeps its scorer, and its memory
 
@@ -87,8 +87,8 @@ def with_conformal(names: Sequence[str]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> with_conformal(["abers", "deleted"]), with_conformal(["forecaster"]), with_conformal(["venn", "conformal"])
-    (('abers', 'deleted', 'conformal'), ('forecaster',), ('venn', 'conformal'))
+    >>> with_conformal(["abers", "platt"]), with_conformal(["forecaster"]), with_conformal(["venn", "conformal"])
+    (('abers', 'platt', 'conformal'), ('forecaster',), ('venn', 'conformal'))
     """
     beside = dict.fromkeys(CONFORMAL[name] for name in names if name in CONFORMAL)
     return (*names, *(name for name in beside if name not in names))

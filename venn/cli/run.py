@@ -71,8 +71,8 @@ def run(config: Config, check: bool) -> None:
     Predictions go out as JSON lines, alarms to stderr. SIGTERM and Ctrl-C end the run after the current transaction.
     By default the predictor is the forecaster, of which a prediction holds three: forecast (probabilities to decide
     by), intervals and sets, which are guaranteed; of numbers a distribution, and a forecast. It has nothing to choose,
-    and scales columns by itself. With --window the predictors are by default abers, deleted and conformal, which can
-    forget; of numbers distribution and intervals.
+    and scales columns by itself. With --window the predictors are by default abers, leave_one_out and conformal, which
+    can forget; of numbers distribution and intervals.
     """
     with one_line_errors():
         quiet, out = config.run.quiet, config.run.out

@@ -214,7 +214,7 @@ class Service:
         place, done = self._place, 0
         while True:
             done = self._transact(held, done, place)
-            self._voice.progress(self._said)
+            self._voice.progress(self._progress_text)
             if done == len(held):
                 return
             if ending.pressed and not self.source.once:
@@ -336,7 +336,7 @@ class Service:
 
     # ---------------------------------------------------------------- progress
 
-    def _said(self) -> str:
+    def _progress_text(self) -> str:
         """Return the progress, on one line."""
         online, now = self.online, monotonic()
         done = online.asked + online.answered

@@ -39,7 +39,7 @@ class BankHypotheses(BaseHypotheses):
     members : list of LeastSquaresHypotheses
         What each member would look like.
     room : (M, 4, c, > n) float64
-        The members' tables: of training scores and of deleted ones, negative and positive.
+        The members' tables: of training scores and of leave-one-out ones, negative and positive.
     """
 
     def __init__(self, members: list[LeastSquaresHypotheses], room: Floats) -> None:
@@ -53,17 +53,17 @@ class BankHypotheses(BaseHypotheses):
         """(n,) column of each example in the tables, in order of arrival."""
         return self.members[0].order
 
-    def member_tables(self, deleted: bool) -> tuple[ScoreTable, Floats, Floats]:
+    def member_tables(self, leave_one_out: bool) -> tuple[ScoreTable, Floats, Floats]:
         """Return the first member's table, and the (M, c, > n) negative and positive scores by all members."""
         self.check_current()
         for member in self.members:
-            member.fill(deleted)
-        (first, _), *_ = self.members[0].tables(deleted)
-        return first, self._room[:, 2 * deleted], self._room[:, 2 * deleted + 1]
+            member.fill(leave_one_out)
+        (first, _), *_ = self.members[0].tables(leave_one_out)
+        return first, self._room[:, 2 * leave_one_out], self._room[:, 2 * leave_one_out + 1]
 
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the mean scores of all examples: one table for all hypotheses."""
-        first, negative, positive = self.member_tables(deleted)
+        first, negative, positive = self.member_tables(leave_one_out)
         m = len(first.labels)
         means = first._replace(
             negative=negative[:, :, :m].mean(axis=0), positive=positive[:, :, :m].mean(axis=0)
@@ -94,7 +94,7 @@ class Bank(Storing):
 
     For when neither is known: `Mixture` weighs the members by how well each forecasts, and `members` are machines to be
     read one by one. As a machine itself a bank scores by the mean of its members, which is ridge regression too: its
-    deleted scores are exact.
+    leave-one-out scores are exact.
 
     Every member is the `LeastSquaresSVM` of its kernel and penalty. They share the objects, and those of one kernel
     share each kernel row; the factors are their own. So a step takes little more than reading the factors,
@@ -147,7 +147,7 @@ class Bank(Storing):
     >>> panel = venn.Panel(vmix=vmix, sets=venn.Conformal(bank.members[1]))  # learns once
     """
 
-    deletes_exactly = teaches = True
+    exact_leave_one_out = teaches = True
 
     kernel: Any = param(_checked_kernels)
     classes: Any = param(checked_labels, 2)
@@ -214,14 +214,14 @@ class Bank(Storing):
         """(n, c) examples of each class at each place."""
         return np.eye(len(self.classes), dtype=np.int64)[self.labels]
 
-    def member_bags(self, deleted: bool) -> Floats:
-        """Return the (M, c, n) training or deleted scores of the examples by every member."""
-        return np.array([self.member_bag(index, deleted) for index in range(self.size)])
+    def member_bags(self, leave_one_out: bool) -> Floats:
+        """Return the (M, c, n) training or leave-one-out scores of the examples by every member."""
+        return np.array([self.member_bag(index, leave_one_out) for index in range(self.size)])
 
-    def member_bag(self, index: int, deleted: bool) -> Floats:
-        """Return the (c, n) training or deleted scores of the examples by one member."""
+    def member_bag(self, index: int, leave_one_out: bool) -> Floats:
+        """Return the (c, n) training or leave-one-out scores of the examples by one member."""
         system = self.systems[index]
-        return system.deleted_scores() if deleted else system.training_scores()
+        return system.leave_one_out_scores() if leave_one_out else system.training_scores()
 
     @property
     def bag(self) -> Bag:
@@ -229,7 +229,7 @@ class Bank(Storing):
         return self._bag_of(self.member_bags(False).mean(axis=0))
 
     @property
-    def deleted_bag(self) -> Bag:
+    def leave_one_out_bag(self) -> Bag:
         """Mean score of each example by the members without it, by example; 0 where there is only one."""
         return self._bag_of(self.member_bags(True).mean(axis=0))
 
@@ -400,13 +400,13 @@ class BankView(Around):
 
     @property
     @asks
-    def deleted_bag(self) -> Bag:
-        """Scores of the examples that count here, by the members' deleted scores."""
+    def leave_one_out_bag(self) -> Bag:
+        """Scores of the examples that count here, by the members' leave-one-out scores."""
         return self._bag(True)
 
     @abstractmethod
-    def _bag(self, deleted: bool) -> Bag:
-        """Return the scores by the members' training scores, or by their deleted ones."""
+    def _bag(self, leave_one_out: bool) -> Bag:
+        """Return the scores by the members' training scores, or by their leave-one-out ones."""
 
 
 def _checked_index(name: str, index: Any, bank: Any) -> int:
@@ -444,7 +444,7 @@ class Member(BankView):
     (1, 1)
     """
 
-    deletes_exactly = True
+    exact_leave_one_out = True
 
     index: int = param(_checked_index, own(attrgetter("bank")))
 
@@ -454,9 +454,9 @@ class Member(BankView):
         """Worst error of the member's equations."""
         return inside(self.bank).member_residual(self.index)
 
-    def _bag(self, deleted: bool) -> Bag:
+    def _bag(self, leave_one_out: bool) -> Bag:
         bank, aside = inside(self.bank), self._aside
-        return Bag(bank.member_bag(self.index, deleted)[:, aside:], bank.counts[aside:])
+        return Bag(bank.member_bag(self.index, leave_one_out)[:, aside:], bank.counts[aside:])
 
     @asks
     def scores(self, x: Any) -> Floats:
@@ -529,13 +529,13 @@ class Mixture(BankView):
     """
 
     probabilities = True  # what scores are
-    deletes_exactly = False  # the new example's scores depend on its supposed label
+    exact_leave_one_out = False  # the new example's scores depend on its supposed label
 
     rate: float = param(positive, default=1.0)
     questioned = True
 
     def derive(self) -> None:
-        """Remember nothing."""
+        """Start without results of earlier questions."""
         self._asked: MixtureHypotheses | None = None
         self._fit: tuple[Any, int, Floats, Floats] | None = None  # of a bank after so many changes
 
@@ -546,7 +546,7 @@ class Mixture(BankView):
         return self.bank.residual
 
     def fitted(self) -> tuple[Floats, Floats]:
-        """Return sigmoids (M, c, 3) and weights (c, M) by the deleted scores of the examples learned, at least one."""
+        """Return sigmoids (M, c, 3) and weights (c, M), from leave-one-out scores of the examples, at least one."""
         bank = inside(self.bank)  # a window that restarts has another one
         if self._fit is None or self._fit[0] is not bank or self._fit[1] != bank.changes:
             self._fit = (bank, bank.changes, *self._fitted_to(bank.member_bags(True)))
@@ -566,9 +566,9 @@ class Mixture(BankView):
             apply_mixture(*self.fitted(), scores, out)
         return out
 
-    def _bag(self, deleted: bool) -> Bag:
+    def _bag(self, leave_one_out: bool) -> Bag:
         bank, aside = inside(self.bank), self._aside
-        scores = bank.member_bags(deleted)
+        scores = bank.member_bags(leave_one_out)
         mixed = np.empty(scores.shape[1:])
         if scores.shape[2]:
             apply_mixture(*self._fitted_to(scores), scores, mixed)
@@ -576,7 +576,7 @@ class Mixture(BankView):
 
     @asks
     def scores(self, x: Any) -> Floats:
-        """Return the (c,) forecasts for `x`, with sigmoids and weights by the deleted scores of the examples learned.
+        """Return the (c,) forecasts for `x`; sigmoids and weights come from leave-one-out scores.
 
         They need not sum to 1. Before the first example they are 1 / c each.
         """
@@ -623,12 +623,12 @@ class MixtureHypotheses(Reread):
         members = np.array([member.test_scores for member in self.answer.members])
         return self._mixture.mixed(members[:, :, None])[:, 0]
 
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the forecasts of all examples: one table for all hypotheses."""
         self.check_current()
-        ready, which = self.answer.mixed, (self._mixture.rate, deleted)
+        ready, which = self.answer.mixed, (self._mixture.rate, leave_one_out)
         if which not in ready:
-            first, negative, positive = self.answer.member_tables(deleted)
+            first, negative, positive = self.answer.member_tables(leave_one_out)
             below, above = np.empty((2, negative.shape[1], len(first.labels)))
             check_fit(mixture_tables(negative, positive, first.labels, self._mixture.rate, below, above))
             ready[which] = first._replace(negative=below, positive=above)

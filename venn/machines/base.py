@@ -10,7 +10,7 @@ import numpy as np
 from venn.machines.machine import Bag, ScoreTable, Tables, Tuned, check_code, doubled, grown, only_table
 from venn.parameters import has_methods
 from venn.prediction import Floats, Integers, Label
-from venn.saved import Saved, base, checked_keys, held_codes, held_finite, held_rows, state
+from venn.saved import Saved, base, checked_keys, restored_codes, restored_finite, restored_rows, state
 from venn.turns import TakesTurns, asks, changes
 
 
@@ -69,10 +69,10 @@ class ExampleTable:
         checked_keys("examples", state, self.state)
         n = self._held(state)
         if self.below is None:
-            held_finite("codes", state["codes"], (n,))
+            restored_finite("codes", state["codes"], (n,))
         else:
-            held_codes("codes", state["codes"], (n,), 0, self.below)
-        if not (held_finite("weights", state["weights"], (n,)) > 0).all():
+            restored_codes("codes", state["codes"], (n,), 0, self.below)
+        if not (restored_finite("weights", state["weights"], (n,)) > 0).all():
             raise ValueError("weights must be > 0")
         self.make_room(n)
         self.codes[:n], self.weights[:n] = state["codes"], state["weights"]
@@ -156,13 +156,13 @@ class PlacedTable(ExampleTable):
         return super().state | {"places": self.places[: self.n]}
 
     def _held(self, state: dict[str, Any]) -> int:
-        return held_rows("codes", state["codes"])
+        return restored_rows("codes", state["codes"])
 
     def restore(self, state: Any) -> None:
         """Take over a `state` of the objects in the store, or raise a ValueError if it is none."""
         super().restore(state)
         n, m = self.n, self.store.n
-        places = self.places[:n] = held_codes("places", state["places"], (n,), 0, m)
+        places = self.places[:n] = restored_codes("places", state["places"], (n,), 0, m)
         if not np.bincount(places, minlength=m).all():
             raise ValueError(f"places must be all of {m}, got {np.unique(places).size} of them")
         self._keys = [self._content(place) for place in range(m)]
@@ -203,7 +203,7 @@ class BaseHypotheses(ABC):
         """(n,) column of each example in the tables, in order of arrival."""
 
     @abstractmethod
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the scores of all examples, each table with the class codes of the hypotheses that it is for."""
 
     def check_current(self) -> None:
@@ -217,7 +217,7 @@ class BaseHypotheses(ABC):
         return only_table(self.tables(False))
 
     @property
-    def deleted_table(self) -> ScoreTable:
+    def leave_one_out_table(self) -> ScoreTable:
         """Score of each example by the machines without it, where one table serves all hypotheses."""
         return only_table(self.tables(True))
 
@@ -230,13 +230,13 @@ class BaseHypotheses(ABC):
         """Return (n + 1, c) scores under hypothesis j: the examples in order of arrival, the object last."""
         return self._in_order(False, j)
 
-    def deleted(self, j: int) -> Floats:
-        """Return (n + 1, c) deleted scores under hypothesis j, in the order of `scores`."""
+    def leave_one_out(self, j: int) -> Floats:
+        """Return (n + 1, c) leave-one-out scores under hypothesis j, in the order of `scores`."""
         return self._in_order(True, j)
 
-    def _in_order(self, deleted: bool, j: int) -> Floats:
+    def _in_order(self, leave_one_out: bool, j: int) -> Floats:
         check_code(j, self.test_scores.size)
-        table = next(table for table, codes in self.tables(deleted) if j in codes)
+        table = next(table for table, codes in self.tables(leave_one_out) if j in codes)
         columns = np.append(self.order, table.test)
         rows = table.negative[:, columns]
         rows[j] = table.positive[j, columns]
@@ -290,9 +290,9 @@ class InBag(Reread):
         """(n,) column of each example in the tables, in order of arrival."""
         return super().order[self._aside :]
 
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the tables of the machine; the examples left out weigh nothing."""
-        tables = self.answer.tables(deleted)
+        tables = self.answer.tables(leave_one_out)
         out = np.bincount(super().order[: self._aside], minlength=len(tables[0][0].labels))
         return [(table._replace(weights=table.weights - out), codes) for table, codes in tables]
 
@@ -335,8 +335,8 @@ class BaseMachine(TakesTurns, ABC):
     @property
     @asks
     @abstractmethod
-    def deleted_bag(self) -> Bag:
-        """Deleted scores now, by distinct example."""
+    def leave_one_out_bag(self) -> Bag:
+        """Leave-one-out scores now, by distinct example."""
 
     @asks
     @abstractmethod
@@ -354,8 +354,8 @@ class BaseMachine(TakesTurns, ABC):
             self._asked.current = False
             self._asked = None
 
-    def expect_deleted(self) -> None:
-        """Do nothing: deleted scores cost the same whether they were read before or not."""
+    def expect_leave_one_out(self) -> None:
+        """Do nothing: leave-one-out scores cost the same whether they were read before or not."""
 
     def _answered(self, x: Any, weight: float = 1.0) -> Any:
         """Return the answer about a clean object: the last one if it was to the same question, else a new one."""
@@ -373,7 +373,7 @@ class BaseMachine(TakesTurns, ABC):
         return (super().__getstate__() or {}) | {"_asked": None}
 
 
-def held_tuning(name: str, tuning: Any) -> Any:
+def restored_tuning(name: str, tuning: Any) -> Any:
     """Return what chose the parameters of a machine, None if nothing did, or say what it must be."""
     if tuning is not None and not has_methods(tuning, "met"):
         raise ValueError(f"{name} must be what tune found, got {tuning!r}")
@@ -384,7 +384,7 @@ def held_tuning(name: str, tuning: Any) -> Any:
 class KeptMachine(BaseMachine, Saved):
     """Base of machines that can be saved."""
 
-    tuning: Any = state(held_tuning, start=None)
+    tuning: Any = state(restored_tuning, start=None)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a `state`; no earlier answer holds then."""

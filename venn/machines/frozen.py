@@ -236,7 +236,7 @@ def _fitted(name: str, given: Any, beside: tuple[Any, Any]) -> Any:
     return estimator if isinstance(given, KeptEstimator) else copied(estimator)
 
 
-def _held_classes(name: str, classes: Any, estimator: Any) -> tuple[Label, ...]:
+def _restored_classes(name: str, classes: Any, estimator: Any) -> tuple[Label, ...]:
     """Return the classes, by default those of the estimator, all of which must be among them."""
     found = labels_of(estimator, classes)
     codes = class_codes(found if classes is None else classes)
@@ -330,7 +330,7 @@ class FrozenScorer(Saved):
     __eq__, __hash__ = object.__eq__, object.__hash__  # whatever an estimator says of its own
 
     estimator: Any = param(_fitted, own(lambda s: (s.classes, s.method)), foreign=True)
-    classes: Any = param(_held_classes, own(attrgetter("estimator")), default=None)
+    classes: Any = param(_restored_classes, own(attrgetter("estimator")), default=None)
     row_by_row: bool | None = param(optional, flag, default=None, kw_only=True, kept_as="_told")
     method: str | None = param(default=None, kw_only=True)
 
@@ -452,14 +452,14 @@ class FrozenScorer(Saved):
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores of rows that `clean_rows` has checked."""
         if len(rows) != 1 or not isinstance(rows, np.ndarray):
-            return self._noted(rows, self._score(rows))
+            return self._prepared(rows, self._score(rows))
         key, latest = rows.tobytes(), self._latest  # several predictors ask about an object, perhaps several threads
         if latest is None or latest[0] != key:
             known = self._ahead.get(key)
-            latest = self._latest = key, self._noted(rows, self._score(rows) if known is None else known)
+            latest = self._latest = key, self._prepared(rows, self._score(rows) if known is None else known)
         return latest[1].copy()
 
-    def _noted(self, rows: ObjectRows, scores: Floats) -> Floats:
+    def _prepared(self, rows: ObjectRows, scores: Floats) -> Floats:
         if self._linear is None and not self._witnesses.full:
             self._witnesses.note(rows, scores)
         return scores

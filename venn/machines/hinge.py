@@ -16,7 +16,7 @@ from venn._compiled.rows import add_rows
 from venn._compiled.solvers import judge, tolerance_of
 from venn._compiled.step import PART, solve_step
 from venn.machines.base import PlacedTable
-from venn.machines.exchange import (
+from venn.machines.block_pivoting import (
     FEW,
     SMALL,
     SURE,
@@ -35,7 +35,7 @@ from venn.machines.store import Content, ObjectStore, StoreWeighing, all_one
 from venn.machines.threads import one_thread, side_by_side
 from venn.parameters import integer
 from venn.prediction import Floats, Integers, Label
-from venn.saved import component, held_float, own, param, state
+from venn.saved import component, own, param, restored_float, state
 from venn.turns import asks, changes
 
 MANY, SHARE = 150, 0.25  # most objects that may change on a path: number and share of all, see `changes_of_a_path`
@@ -70,7 +70,7 @@ class OneVsAllSVM(StoreWeighing):
     room for M distinct objects and S margin slots a machine reserves
     8 M^2 + c (16 S^2 + 4096 S + 59 M) + 8 S (M + 264) bytes and little more (c is 1 for two classes); memory never
     touched is never resident. When room doubles, the old buffers stand beside the new ones for a moment.
-    Deleted scores, once read or expected, take 24 c M bytes more.
+    Leave-one-out scores, once read or expected, take 24 c M bytes more.
 
     Objects may be sparse, rows of `scipy.sparse` of shape (1, d) or (d,): the first one decides, and the others are
     converted. A dense object takes 8 d bytes, a sparse one 12 for each number that is not 0 and 16.
@@ -130,8 +130,8 @@ class OneVsAllSVM(StoreWeighing):
     (5, 2)
     """
 
-    #: Deleted scores are first-order approximations: see `deleted_bag`.
-    deletes_exactly = False
+    #: Leave-one-out scores are first-order approximations: see `leave_one_out_bag`.
+    exact_leave_one_out = False
 
     @property
     def unique_multipliers(self) -> bool:
@@ -143,7 +143,7 @@ class OneVsAllSVM(StoreWeighing):
     _spans: Spans = state(start=own(methodcaller("_new_spans")), within=True)
     _buffers: HingeBuffers = state(start=own(methodcaller("_new_buffers")), within=True)
     # Largest squared distance from the first object, and K(x, x) where the kernel does not know its proximities.
-    _scale: float = state(held_float, 0.0, start=0.0)
+    _scale: float = state(restored_float, 0.0, start=0.0)
 
     def _new_store(self) -> ObjectStore:
         return ObjectStore(proximities(self.kernel), self.scale is not None)
@@ -192,7 +192,7 @@ class OneVsAllSVM(StoreWeighing):
         """Return a machine with the same parameters that has learned nothing."""
         machine = super().fresh()
         if self._spans.kept:
-            machine.expect_deleted()
+            machine.expect_leave_one_out()
         return machine
 
     # ------------------------------------------------------------------ reading
@@ -213,7 +213,7 @@ class OneVsAllSVM(StoreWeighing):
         return Bag(self._by_class(self._buffers.solved.score[:, :m]), counts)
 
     @property
-    def deleted_bag(self) -> Bag:
+    def leave_one_out_bag(self) -> Bag:
         """First-order approximation of the score of each example by the machines without it, by distinct example.
 
         An example of class k at object i keeps its score where the other examples at i and the margin can replace it.
@@ -235,8 +235,8 @@ class OneVsAllSVM(StoreWeighing):
         counts[np.arange(objects.size), codes] = numbers
         return Bag(self._by_class(scores), counts)
 
-    def expect_deleted(self) -> None:
-        """Update the terms of deleted scores at each step: reading these is then faster, and learning slower."""
+    def expect_leave_one_out(self) -> None:
+        """Update the terms of leave-one-out scores at each step: reading these is then faster, and learning slower."""
         self._spans.kept = True
 
     @property

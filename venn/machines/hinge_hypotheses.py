@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.buffers import Branches, Objects, Scratch, Solved
+from venn._compiled.leave_one_out_span import leave_out_standing, leave_out_step
 from venn._compiled.path import EVENTS
-from venn._compiled.span import delete_standing, delete_step
 from venn.machines.base import BaseHypotheses, PlacedTable
 from venn.machines.machine import ScoreTable, Tables, check_code, doubled, grown
 from venn.machines.store import ObjectStore
 from venn.prediction import Floats, Integers
-from venn.saved import checked_keys, held_array, held_bool, held_codes, held_finite, held_rows
+from venn.saved import checked_keys, restored_array, restored_bool, restored_codes, restored_finite, restored_rows
 
 # Extra columns of a matrix beyond its room, a power of two: else all rows would start at one place of the cache.
 OFFSET = 8
@@ -160,29 +160,29 @@ class HingeBuffers:
         k, m = len(self.solved.bias), self.examples.count
         if m == 0:
             return
-        held = held_finite("kernel", state["kernel"], (m * (m + 1) // 2,))
-        size: Integers = held_codes("size", state["size"], (k,), 0, m + 1)
+        held = restored_finite("kernel", state["kernel"], (m * (m + 1) // 2,))
+        size: Integers = restored_codes("size", state["size"], (k,), 0, m + 1)
         widest = int(size.max())
         self.make_room(m)
         self.make_margin_room(widest)
         solved, kernel = self.solved, self.objects.kernel
         solved.size[:] = size
-        solved.members[:, :widest] = held_codes("members", state["members"], (k, widest), 0, m)
-        solved.inverse[:, : widest + 1, : widest + 1] = held_finite(
+        solved.members[:, :widest] = restored_codes("members", state["members"], (k, widest), 0, m)
+        solved.inverse[:, : widest + 1, : widest + 1] = restored_finite(
             "inverse", state["inverse"], (k, widest + 1, widest + 1)
         )
-        solved.state[:, :m] = held_codes("state", state["state"], (k, m), -2, 3, np.int8)
+        solved.state[:, :m] = restored_codes("state", state["state"], (k, m), -2, 3, np.int8)
         numbers: dict[str, Floats] = {
             "beta": solved.beta[:, :m], "score": solved.score[:, :m], "bias": solved.bias, "drift": solved.drift
         }  # fmt: skip
         for name, own in numbers.items():
-            own[:] = held_finite(name, state[name], own.shape)
+            own[:] = restored_finite(name, state[name], own.shape)
         lower = np.tril_indices(m)
         kernel[lower] = kernel.T[lower] = held
 
 
 class Entries(NamedTuple):
-    """Examples whose deleted scores are wanted: objects, class codes, and weights times those of the classes."""
+    """Examples whose leave-one-out scores are wanted: objects, class codes, and weights times those of the classes."""
 
     objects: Integers
     codes: Integers
@@ -239,10 +239,10 @@ class Spans:
         entries: Entries,
         test: int = -1,
     ) -> Floats:
-        """Return the (machines, entries) deleted scores by the current machines; `test` is not their example."""
+        """Return the (machines, entries) leave-one-out scores by the current machines; `test` is not their example."""
         self.make_room(objects.positive.shape[1])
         scores = np.empty((len(self.signs), entries.objects.size))
-        delete_standing(
+        leave_out_standing(
             count, scale, C, self.signs, objects, solved, self.known, *entries, test, scores,
         )  # fmt: skip
         return scores
@@ -260,14 +260,14 @@ class Spans:
         entries: Entries,
         test: int,
     ) -> Floats:
-        """Return the (sides, machines, entries) deleted scores under suppositions about object p.
+        """Return the (sides, machines, entries) leave-one-out scores under suppositions about object p.
 
         `supposed` are the weights of the new example, 0 where nothing is supposed. The new example is entry `test`.
         """
         self.make_room(objects.positive.shape[1])
         # Zeros where a machine has no such supposition: readers compare such scores before they ignore them.
         scores = np.zeros((*supposed.shape, entries.objects.size))
-        delete_step(
+        leave_out_step(
             p, count, scale, C, self.signs, supposed, objects, solved, branches, self.known, self._supposed, *entries,
             test, scores,
         )  # fmt: skip
@@ -302,10 +302,10 @@ class Spans:
     def restore(self, state: Any) -> None:
         """Take over a `state`, or raise a ValueError."""
         checked_keys("spans", state, ("kept", "known"))
-        self.kept, known = held_bool("kept", state["kept"]), state["known"]
+        self.kept, known = restored_bool("kept", state["kept"]), state["known"]
         self.known = np.zeros((len(self.signs), 0))
         if known is not None:
-            self.known = held_array("known", known, (len(self.signs), self.examples.count)).copy()
+            self.known = restored_array("known", known, (len(self.signs), self.examples.count)).copy()
 
 
 class Distinct(NamedTuple):
@@ -416,9 +416,9 @@ class Listing:
     def restore(self, state: Any) -> None:
         """Take over a `state`, or raise a ValueError; then the examples are to be counted."""
         checked_keys("listing", state, ("examples", "weights"))
-        further = held_rows("examples", state["examples"])
-        pairs = held_array("examples", state["examples"], (further, 2), np.int64).tolist()
-        weights = held_array("weights", state["weights"], (further,)).tolist()
+        further = restored_rows("examples", state["examples"])
+        pairs = restored_array("examples", state["examples"], (further, 2), np.int64).tolist()
+        weights = restored_array("weights", state["weights"], (further,)).tolist()
         self.extras = {(p, code, weight): 0 for (p, code), weight in zip(pairs, weights, strict=True)}
 
     def count(self, examples: Iterable[tuple[int, int, float]]) -> None:
@@ -471,9 +471,9 @@ class OneVsAllHypotheses(BaseHypotheses):
 
     There is one table of scores for all hypotheses unless classes differ in weight: then one for each weight.
 
-    Deleted scores are first-order approximations: see `OneVsAllSVM.deleted_bag`. The new example is treated like the
-    others. Its deleted scores may depend on the hypothesis, because its coefficient does; at an object learned before
-    it has its own column.
+    Leave-one-out scores are first-order approximations: see `OneVsAllSVM.leave_one_out_bag`. The new example is treated
+    like the others. Its leave-one-out scores may depend on the hypothesis, because its coefficient does; at an object
+    learned before it has its own column.
 
     Attributes
     ----------
@@ -483,18 +483,18 @@ class OneVsAllHypotheses(BaseHypotheses):
     def __init__(self, key: bytes, test_scores: Floats, asked: HingeQuestion) -> None:
         super().__init__(key, test_scores, asked.weight)
         self.asked = asked
-        self._deleted: Floats | None = None
+        self._leave_one_out: Floats | None = None
 
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the scores of all examples, with the class codes of the hypotheses that a table is for."""
         self.check_current()
         asked = self.asked
         columns, labels, numbers = asked.distinct.examples()
         test = asked.test
-        if deleted:
-            if self._deleted is None:
-                self._deleted = self._supposing(asked.supposed, *self._entries())
-            scores = self._deleted
+        if leave_one_out:
+            if self._leave_one_out is None:
+                self._leave_one_out = self._supposing(asked.supposed, *self._entries())
+            scores = self._leave_one_out
             if scores.shape[2] > columns.size:
                 # The new example has a column of its own.
                 test = columns.size
@@ -529,7 +529,7 @@ class OneVsAllHypotheses(BaseHypotheses):
 
     def measure(self, sides: Integers) -> None:
         """Measure the spans by the branches `sides`, unless already done."""
-        if self._deleted is None:
+        if self._leave_one_out is None:
             chosen = np.arange(len(self.asked.supposed))[:, None] == sides
             alone = Entries(np.array([self.asked.test]), np.zeros(1, np.int64), np.zeros(1))  # no other is read
             self._supposing(np.where(chosen, self.asked.supposed, 0.0), alone, 0)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from venn._compiled.distribution import both_ends, critical_points
-from venn.labels import LARGEST, Real
+from venn.labels import LARGEST_LABEL, Real
 from venn.machines.base import ExampleTable
 from venn.machines.kernels import Kernel, checked_kernel
 from venn.machines.least_squares import SMALLEST
@@ -18,7 +18,7 @@ from venn.machines.ridge import Bordered, LinearPart, RidgeSystem
 from venn.machines.store import Content, Remembering
 from venn.parameters import positive
 from venn.prediction import Floats
-from venn.saved import component, held_float, held_int, own, param, state
+from venn.saved import component, own, param, restored_float, restored_int, state
 from venn.turns import asks, changes
 
 LEAST = -1000  # exponent of the unit while all labels are equal
@@ -26,8 +26,8 @@ STEP = 2.0**-36  # labels closer than this, in units of the largest difference o
 SPARE = 20  # binary digits that a forgotten label may have cost before the rest is computed with another unit
 
 
-def _held_label(name: str, value: Any) -> float:
-    return Real().encode(held_float(name, value))
+def _restored_label(name: str, value: Any) -> float:
+    return Real().encode(restored_float(name, value))
 
 
 @component
@@ -84,19 +84,19 @@ class KernelRidge(Remembering):
     ...     machine.learn_one(x, y)
     >>> machine.scores([0.0]).round(3)
     array([1.115])
-    >>> machine.deleted_bag.scores.round(2)
+    >>> machine.leave_one_out_bag.scores.round(2)
     array([[1.25, 2.77, 1.25, 2.99]])
     """
 
-    deletes_exactly = teaches = True
+    exact_leave_one_out = teaches = True
     classes = ()
     space = Real()
 
     kernel: Kernel = param(checked_kernel)
     C: float = param(positive)
     _system: RidgeSystem = state(start=own(methodcaller("_new_system")), within=True)
-    _origin: float = state(_held_label, start=0.0)
-    _exponent: int = state(held_int, LEAST, -LEAST, start=LEAST)
+    _origin: float = state(_restored_label, start=0.0)
+    _exponent: int = state(restored_int, LEAST, -LEAST, start=LEAST)
 
     def _new_system(self) -> RidgeSystem:
         return RidgeSystem(self._store, 1)
@@ -108,7 +108,7 @@ class KernelRidge(Remembering):
         """Compare the labels with what they may be."""
         super().derive()
         if not self.space.holds(self._labels):
-            raise ValueError(f"labels must be of size at most {LARGEST:g}, got {np.abs(self._labels).max():g}")
+            raise ValueError(f"labels must be of size at most {LARGEST_LABEL:g}, got {np.abs(self._labels).max():g}")
 
     # ------------------------------------------------------------------ reading
 
@@ -132,9 +132,9 @@ class KernelRidge(Remembering):
         return self._bag_of(self._system.training_scores())
 
     @property
-    def deleted_bag(self) -> Bag:
+    def leave_one_out_bag(self) -> Bag:
         """Forecast (1, n) of each example by the machine without it; where there is only one, its label."""
-        return self._bag_of(self._system.deleted_scores())
+        return self._bag_of(self._system.leave_one_out_scores())
 
     @property
     def labels(self) -> Floats:
@@ -322,7 +322,7 @@ class Lines:
         if not self.current:
             raise RuntimeError("these hypotheses are out of date: the machine has learned or was asked again")
 
-    def tables(self, deleted: bool) -> NoReturn:
+    def tables(self, leave_one_out: bool) -> NoReturn:
         """Raise: there are no tables of scores where labels are numbers."""
         raise TypeError(
             "machine must have classes for this predictor, got one of numbers: use ConformalDistribution, or "
@@ -345,7 +345,7 @@ class Lines:
         coefficients, _ = self._coefficients(y)
         return self._ridge * coefficients * self.unit
 
-    def deleted(self, y: float) -> Floats:
+    def leave_one_out(self, y: float) -> Floats:
         """Return (n + 1,) leave-one-out residuals under label y: each example by the machine of all others."""
         coefficients, diagonal = self._coefficients(y)
         return coefficients / diagonal * self.unit if self.n else coefficients

@@ -31,7 +31,7 @@ class LeastSquaresSVM(StoreWeighing):
     Any example can be forgotten: `unlearn_one` turns the factor in place, by plane rotations in
     one pass over its numbers, and costs about as much as a step.
 
-    Deleted scores are exact. That of a new object is its score by the machines without it. It is the same under
+    Leave-one-out scores are exact. That of a new object is its score by the machines without it. It is the same under
     every hypothesis about its label.
 
     Memory: 4 n^2 bytes for n examples and little more. When room doubles, the old factor stands beside the
@@ -67,18 +67,18 @@ class LeastSquaresSVM(StoreWeighing):
     ValueError, TypeError
         For a parameter, object or label out of range; nothing is learned from it.
     NotConverged
-        When an equation misses the tolerance of 1e-7, or rounding may cost a deleted score as much, after a new
+        When an equation misses the tolerance of 1e-7, or rounding may cost a leave-one-out score as much, after a new
         factorisation too: C times the largest K(x, x), or squared distance, is too large for double precision, or the
         kernel is not positive semidefinite. Nothing is learned, or forgotten, then.
 
     Notes
     -----
     Every question and every unlearning checks all equations: the new example's own, a randomly weighted sum of all
-    others', and each of these where the sum is not small; and whether deleted scores keep enough digits. For one old
-    example, in turn, its entry of the inverse's diagonal is checked too, and at 64 examples, and whenever they have
+    others', and each of these where the sum is not small; and whether leave-one-out scores keep enough digits. For one
+    old example, in turn, its entry of the inverse's diagonal is checked too, and at 64 examples, and whenever they have
     doubled, all are. On failure everything is computed afresh. A column that is large and hardly varies costs no
-    digits: the linear kernel is computed of dense objects less one of them, where that is far nearer than 0.
-    The tolerance is a tenth of the grid on which taxonomies compare scores.
+    digits: the linear kernel is computed of dense objects less one of them, where that is far nearer than 0. The
+    tolerance is a tenth of the grid on which taxonomies compare scores.
 
     References
     ----------
@@ -93,11 +93,11 @@ class LeastSquaresSVM(StoreWeighing):
     ...     machine.learn_one(x, y)
     >>> machine.scores([0.0]).round(3)
     array([ 0.977, -0.977])
-    >>> machine.hypotheses([0.6]).deleted(1).shape
+    >>> machine.hypotheses([0.6]).leave_one_out(1).shape
     (5, 2)
     """
 
-    deletes_exactly = True
+    exact_leave_one_out = True
     unique_multipliers = True
 
     _system: RidgeSystem = state(start=own(methodcaller("_new_system")), within=True)
@@ -134,9 +134,9 @@ class LeastSquaresSVM(StoreWeighing):
         return Bag(self._system.training_scores(), self._counts())
 
     @property
-    def deleted_bag(self) -> Bag:
+    def leave_one_out_bag(self) -> Bag:
         """Score of each example by the machines without it, by example; 0 where there is only one."""
-        return Bag(self._system.deleted_scores(), self._counts())
+        return Bag(self._system.leave_one_out_scores(), self._counts())
 
     def _counts(self) -> Integers:
         counts = np.zeros((self.n, len(self.classes)), np.int64)
@@ -220,29 +220,29 @@ class Supposed(NamedTuple):
     columns: Floats  # (d, n + 1) objects, empty where they are sparse
     system: RidgeSystem
     bordered: list[Bordered]  # by group
-    room: Floats  # (groups, 4, c, > n) for tables: of training scores and deleted ones, negative and positive
+    room: Floats  # (groups, 4, c, > n) for tables: of training scores and leave-one-out ones, negative and positive
 
 
 class LeastSquaresHypotheses(BaseHypotheses):
     """What the machines would look like if the new object had each of the labels.
 
-    There is one table for all hypotheses unless classes differ in weight: then one for each weight. The deleted score
-    of the new example is the same under every hypothesis.
+    There is one table for all hypotheses unless classes differ in weight: then one for each weight. The leave-one-out
+    score of the new example is the same under every hypothesis.
     """
 
     def __init__(self, key: bytes, test_scores: Floats, weight: float, supposed: Supposed) -> None:
         super().__init__(key, test_scores, weight)
         self.supposed = supposed
-        self._ready = [False, False]  # tables of training and of deleted scores
+        self._ready = [False, False]  # tables of training and of leave-one-out scores
 
     @property
     def order(self) -> Integers:
         """(n,) column of each example in the tables, in order of arrival."""
         return np.arange(len(self.supposed.labels) - 1)
 
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the scores of all examples, with the class codes of the hypotheses that a table is for."""
-        pairs = self.fill(deleted)
+        pairs = self.fill(leave_one_out)
         supposed = self.supposed
         n = len(supposed.labels) - 1
         numbers = np.ones(n + 1, np.int64)
@@ -255,15 +255,15 @@ class LeastSquaresHypotheses(BaseHypotheses):
             for group, (negative, positive) in enumerate(pairs)
         ]
 
-    def fill(self, deleted: bool) -> Floats:
+    def fill(self, leave_one_out: bool) -> Floats:
         """Return the scores, computed once: by group, negative and positive, (groups, 2, c, > n)."""
         self.check_current()
         supposed = self.supposed
-        pairs = supposed.room[:, 2 * deleted : 2 * deleted + 2]
-        if not self._ready[deleted]:
+        pairs = supposed.room[:, 2 * leave_one_out : 2 * leave_one_out + 2]
+        if not self._ready[leave_one_out]:
             for new, (negative, positive) in zip(supposed.bordered, pairs, strict=True):
-                supposed.system.fill(deleted, new, self.test_scores, 2.0, negative, positive)
-            self._ready[deleted] = True
+                supposed.system.fill(leave_one_out, new, self.test_scores, 2.0, negative, positive)
+            self._ready[leave_one_out] = True
         return pairs
 
     def duals(self, j: int) -> Floats:

@@ -407,10 +407,10 @@ class Hypotheses(Protocol):
     def order(self) -> Integers:
         """(n,) column of each example in the tables, in order of arrival."""
 
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the scores of all examples under every hypothesis.
 
-        Training scores, or deleted ones: those of each example by the machines without it. One table serves all
+        Training scores, or leave-one-out ones: those of each example by the machines without it. One table serves all
         hypotheses unless these do not share their scores, as with classes of different weights. Each comes with the
         class codes of the hypotheses that it is for.
         """
@@ -455,10 +455,10 @@ class Machine(Protocol):
         """The result of `tune`, if it chose the parameters."""
 
     @property
-    def deletes_exactly(self) -> bool:
-        """Whether deleted scores are those of machines solved without the example.
+    def exact_leave_one_out(self) -> bool:
+        """Whether leave-one-out scores are those of machines solved without the example.
 
-        The deleted score of a new object is then the same under every hypothesis about its label.
+        The leave-one-out score of a new object is then the same under every hypothesis about its label.
         """
 
     @property
@@ -466,8 +466,8 @@ class Machine(Protocol):
         """Training scores now."""
 
     @property
-    def deleted_bag(self) -> Bag:
-        """Deleted scores now, by distinct example."""
+    def leave_one_out_bag(self) -> Bag:
+        """Leave-one-out scores now, by distinct example."""
 
     @property
     def residual(self) -> float:
@@ -485,8 +485,8 @@ class Machine(Protocol):
     def forget(self) -> None:
         """Drop the answer that is remembered; those who hold it can no longer read it."""
 
-    def expect_deleted(self) -> None:
-        """Prepare for reading deleted scores at every step; a predictor that does so calls this when it is made.
+    def expect_leave_one_out(self) -> None:
+        """Prepare for reading leave-one-out scores at every step; a predictor that does so calls this when it is made.
 
         A machine may then keep, as it learns, what makes them cheap. That may change their last bits.
         """

@@ -11,14 +11,14 @@ from scipy.linalg.lapack import dtrtri
 
 from venn._compiled.distribution import leaf_quantiles, process_at
 from venn.machines.machine import NotConverged
-from venn.machines.scale import ColumnScale, held_scale, middle
+from venn.machines.scale import ColumnScale, middle, restored_scale
 from venn.machines.shapes import PLAIN, STRETCHED, Shape, gaps_of, nearest
 from venn.machines.stack import FARTHEST, dense
 from venn.machines.threads import one_thread
 from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, array, component, held_float, own, param
+from venn.saved import Saved, array, component, own, param, restored_float
 
 # ------------------------------------------------------------------------------------------------------ quantile forest
 # A forest of numbers that says a whole distribution: its leaves hold the labels of all examples.
@@ -27,7 +27,7 @@ TREES, LEAF = 100, 5  # trees, and examples at least in a leaf
 WAYS = ("roots", "left", "right")  # of trees: where a row goes, to a leaf if negative
 
 
-def _held_trees(name: str, trees: Any) -> FlatTrees | AskedTrees:
+def _restored_trees(name: str, trees: Any) -> FlatTrees | AskedTrees:
     if isinstance(trees, AskedTrees):
         return trees
     if not isinstance(trees, FlatTrees) or not len(trees.start) == len(trees.roots):
@@ -97,14 +97,14 @@ class QuantileForest(Saved):
     """
 
     scale: Floats = param()
-    trees: FlatTrees | AskedTrees = param(_held_trees)
+    trees: FlatTrees | AskedTrees = param(_restored_trees)
     labels: Floats = param(array(None))
     members: Any = param(array(own(_members), of=np.int32, below="labels"))
     ends: Integers = param(array(None, of=np.int64, least=1, below=own(lambda m: len(m.members) + 1)))
 
     def derive(self) -> None:
         """Take the scale apart."""
-        self._scale: ColumnScale = held_scale(self.scale)
+        self._scale: ColumnScale = restored_scale(self.scale)
         if len(self._scale.spread) != self.features:
             raise ValueError(f"scale must be of {self.features} features, got {self.scale!r}")
         ends, wanted, m = self.ends, len(getattr(self.trees, "leaves", self.ends)), len(self.members)
@@ -227,18 +227,18 @@ class Process(Saved):
 
     scale: Floats = param()
     widths: Floats = param(array(None))
-    height: float = param(held_float)
-    noise: float = param(held_float)
+    height: float = param(restored_float)
+    noise: float = param(restored_float)
     rows: Floats = param(array(None, "widths"))
     targets: Floats = param(array("rows"))
-    center: float = param(held_float)
-    unit: float = param(held_float)
+    center: float = param(restored_float)
+    unit: float = param(restored_float)
     shape: Shape = param(instance, Shape, "a Shape")
     gaps: Floats = param(array(None, 2))
 
     def derive(self) -> None:
         """Solve for the targets."""
-        self._scale: ColumnScale = held_scale(self.scale)
+        self._scale: ColumnScale = restored_scale(self.scale)
         if len(self._scale.spread) != self.features:
             raise ValueError(f"widths must be of {len(self._scale.spread)} features, got {self.widths!r}")
         for name in ("height", "noise", "unit"):

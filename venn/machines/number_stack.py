@@ -15,14 +15,14 @@ from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
 from venn.machines.number_experts import QuantileForest
 from venn.machines.rulers import SHAPED, Ruler
-from venn.machines.scale import ColumnScale, held_scale, middle
+from venn.machines.scale import ColumnScale, middle, restored_scale
 from venn.machines.shapes import PLAIN, STRETCHED, Shape, ends_between, gaps_of
 from venn.machines.stack import FARTHEST, BaseStack, RowByRow, dense, kernel_rows
 from venn.machines.threads import one_thread
 from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance, integer
 from venn.prediction import Floats
-from venn.saved import array, component, held_float, held_positive, own, param, part
+from venn.saved import array, component, own, param, part, restored_float, restored_positive
 
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.1, 1.0, 10.0, 100.0)  # of the kernel machine
@@ -81,13 +81,13 @@ class NumberFit(RowByRow):
     factors: Floats = param(array("features"))
     columns: Floats = param(array("features", None))
     coefficients: Floats = param(array(own(lambda fit: fit.columns.shape[1])))
-    base: float = param(held_float)
+    base: float = param(restored_float)
     weights: Floats = param(array(2))
-    C: float = param(held_positive)
-    center: float = param(held_float)
-    unit: float = param(held_positive)
-    spread: float = param(held_positive)
-    blend: float = param(held_positive)
+    C: float = param(restored_positive)
+    center: float = param(restored_float)
+    unit: float = param(restored_positive)
+    spread: float = param(restored_positive)
+    blend: float = param(restored_positive)
     shape: Shape = param(instance, Shape, "a Shape")
     gaps: Floats = param(array(None, 2))
     woods: QuantileForest | None = param(part(QuantileForest, features="features"))
@@ -95,7 +95,7 @@ class NumberFit(RowByRow):
     def derive(self) -> None:
         """Take the scale apart."""
         super().derive()
-        self._scale: ColumnScale = held_scale(self.scale)
+        self._scale: ColumnScale = restored_scale(self.scale)
 
     @property
     def features(self) -> int:

@@ -16,7 +16,7 @@ from venn.machines.machine import NotConverged, doubled, grown
 from venn.machines.store import Content, KernelRows, ObjectStore, check_row, same
 from venn.machines.threads import one_thread
 from venn.prediction import Floats
-from venn.saved import checked_keys, held_finite, held_float, held_int
+from venn.saved import checked_keys, restored_finite, restored_float, restored_int
 
 
 class RidgeSolution:
@@ -89,11 +89,11 @@ class RidgeSolution:
         factor, reference = self.factor[: self.given * (self.given + 1) // 2], state["reference"]
         arrays = {"sums": self.sums[:n], "diagonal": self.diagonal[:n], "solutions": self.solutions[:, :n]}
         for name, own in (arrays | {"factor": factor, "bases": self.bases}).items():
-            own[:] = held_finite(name, state[name], own.shape)
-        self.total = held_float("total", state["total"])
-        self.certified = held_int("certified", state["certified"])
+            own[:] = restored_finite(name, state[name], own.shape)
+        self.total = restored_float("total", state["total"])
+        self.certified = restored_int("certified", state["certified"])
         if reference is not None:
-            self.reference = held_finite("reference", reference, (features or 0,)).copy()
+            self.reference = restored_finite("reference", reference, (features or 0,)).copy()
 
     def kept(self, n: int) -> KeptRows:
         """Return copies of everything about n examples except the factor."""
@@ -127,9 +127,9 @@ def changed_by_last(before: Any, n: int, c: int) -> KeptRows | None:
         raise ValueError(f"before must be what the last example learned has changed, got {before!r}")
     shapes: tuple[tuple[int, ...], ...] = ((n,), (n,), (c, n), (c,))
     sums, diagonal, solutions, bases = (
-        held_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
+        restored_finite("before", array, shape).copy() for array, shape in zip(before[:4], shapes, strict=True)
     )
-    return KeptRows(sums, diagonal, solutions, bases, held_float("before", before[4]))
+    return KeptRows(sums, diagonal, solutions, bases, restored_float("before", before[4]))
 
 
 TOLERANCE = 1e-7  # a tenth of the grid on which categories compare scores
@@ -179,11 +179,11 @@ class RidgeSystem:
     It knows objects and numbers, but no classes: a classifier sets the targets to +1 and -1, a regressor to the labels.
 
     After every step all equations are checked: the new example's own, a randomly weighted sum of all others', and each
-    of these where the sum is not small. So is what rounding of kernel values may cost, and how many digits deleted
-    scores lose. For one old example, in turn, and at 64 examples and whenever they have doubled for all, the entries of
-    the inverse's diagonal are checked too. Where a check fails, everything is computed afresh; if a check fails again,
-    `NotConverged` is raised and nothing has changed. What was computed afresh for a question is dropped unless the
-    example is learned: asking changes nothing.
+    of these where the sum is not small. So is what rounding of kernel values may cost, and how many digits
+    leave-one-out scores lose. For one old example, in turn, and at 64 examples and whenever they have doubled for all,
+    the entries of the inverse's diagonal are checked too. Where a check fails, everything is computed afresh; if a
+    check fails again, `NotConverged` is raised and nothing has changed. What was computed afresh for a question is
+    dropped unless the example is learned: asking changes nothing.
 
     Because of the bias a kernel of differences, such as the linear one, may be computed of objects less any one
     reference. Where an object is far from the reference and near to most others, one of those becomes the reference:
@@ -263,7 +263,7 @@ class RidgeSystem:
         return max((self._violation(i, solution, ridge, loss) for i in range(self.n)), default=0.0)
 
     def _violation(self, i: int, solution: RidgeSolution, ridge: Floats, loss: float = 1.0) -> float:
-        """Return the error of an example's equations; what only deleted scores depend on counts `loss` times."""
+        """Return the error of an example's equations; what only leave-one-out scores depend on counts `loss` times."""
         n, row, s = self.n, self._probe_row, solution
         self.store.row_of(i, n, row, s.reference)
         missed, digits = compiled.row_violation(
@@ -305,10 +305,10 @@ class RidgeSystem:
         s = self.solution
         return compiled.training_scores(self.n, self.targets, self.ridge, s.sums, s.solutions, s.bases, s.total)
 
-    def deleted_scores(self) -> Floats:
+    def leave_one_out_scores(self) -> Floats:
         """Return the (t, n) score of each example by the system without it; 0 where there is only one."""
         s = self.solution
-        return compiled.deleted_scores(self.n, self.targets, s.sums, s.diagonal, s.solutions, s.bases, s.total)
+        return compiled.leave_one_out_scores(self.n, self.targets, s.sums, s.diagonal, s.solutions, s.bases, s.total)
 
     def scores_of(self, x: Content) -> Floats:
         """Return the (t,) scores of an object; 0 before the first example."""
@@ -414,16 +414,16 @@ class RidgeSystem:
         return self._score(self._row, self._asked)
 
     def fill(
-        self, deleted: bool, new: Bordered, test_scores: Floats, step: float, negative: Floats, positive: Floats
+        self, leave_one_out: bool, new: Bordered, test_scores: Floats, step: float, negative: Floats, positive: Floats
     ) -> None:
         """Set `negative` and `positive` (t, > n) to the scores of all examples, the new one last.
 
-        Training or deleted scores, where a target of the new example is `low`, and where it is `low + step`.
+        Training or leave-one-out scores, where a target of the new example is `low`, and where it is `low + step`.
         `test_scores` are those of the new object.
         """
         n, s = self.n, self._asked
-        if deleted:
-            compiled.deleted_table(
+        if leave_one_out:
+            compiled.leave_one_out_table(
                 n, self._u, self.targets, s.diagonal, s.solutions, new.total, new.pivot, new.entries, new.biases,
                 test_scores, new.work, step, negative, positive,
             )  # fmt: skip
@@ -643,9 +643,9 @@ class RidgeSystem:
         s = self.solution
         s.restore(state, n, self.store.features)
         self.before = changed_by_last(state["before"], n - 1, t)
-        self.targets[:, :n] = held_finite("targets", state["targets"], (t, n))
-        self.ridge[:n] = held_finite("ridge", state["ridge"], (n,))
-        self.n, self.probe = n, held_int("probe", state["probe"])
+        self.targets[:, :n] = restored_finite("targets", state["targets"], (t, n))
+        self.ridge[:n] = restored_finite("ridge", state["ridge"], (n,))
+        self.n, self.probe = n, restored_int("probe", state["probe"])
         if not self._regrow(s.factor, s):
             raise ValueError("factor must go on with these objects, and does not")
 

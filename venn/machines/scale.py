@@ -18,7 +18,18 @@ from venn.machines.machine import checked_place, code_of, in_form
 from venn.machines.sparse import SparseRows, is_sparse, rows_of
 from venn.parameters import TRUTH, Parameters, flag, integer, number, optional
 from venn.prediction import Floats, Label
-from venn.saved import base, checked_keys, component, held_array, held_bool, held_finite, held_rows, own, param, state
+from venn.saved import (
+    base,
+    checked_keys,
+    component,
+    own,
+    param,
+    restored_array,
+    restored_bool,
+    restored_finite,
+    restored_rows,
+    state,
+)
 
 QUARTILES = 1.349  # deviations between the quartiles of a Gaussian
 HALF = math.sqrt(3)  # a uniform variable has variance 1 between -HALF and HALF
@@ -74,12 +85,12 @@ def of_ranges(ranges: tuple[tuple[float, float], ...]) -> ColumnScale:
     return ColumnScale((high / 2 - low / 2) / HALF, low / 2 + high / 2)
 
 
-def held_scale(state: Any) -> ColumnScale:
+def restored_scale(state: Any) -> ColumnScale:
     """Return the scale of a `ColumnScale.state`, or raise a ValueError if it is not one."""
-    rows = held_rows("scale", state)
+    rows = restored_rows("scale", state)
     if rows not in (1, 2, 3):
         raise ValueError(f"scale must have 1 to 3 rows, got {rows}")
-    held_finite("scale", state, (rows, state.shape[-1]))
+    restored_finite("scale", state, (rows, state.shape[-1]))
     return ColumnScale(*state.copy())
 
 
@@ -111,7 +122,7 @@ def middle(X: Floats) -> ColumnScale:
         spread[flat] = deviations(columns[:, flat])
         spread[constant] = 1.0
         _check_scale(spread, np.where(np.isfinite(columns).all(axis=0), center, np.nan))
-        stretch = deviations(np.arcsinh(np.clip(columns / spread, -LARGEST, LARGEST)))
+        stretch = deviations(np.arcsinh(np.clip(columns / spread, -LARGEST_FLOAT, LARGEST_FLOAT)))
     stretch[~(stretch > 0)] = 1.0
     return ColumnScale(spread, center, stretch)
 
@@ -156,16 +167,16 @@ def _check_scale(scale: Floats, center: Floats) -> None:
 
 
 FIRST = 30  # measured: see the class
-LARGEST = float(np.finfo(np.float64).max)
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 FARTHEST = 10.0  # deviations from the centre, where the first examples teach
 
 
-def held_objects(rows: Any) -> list[Any]:
+def restored_objects(rows: Any) -> list[Any]:
     """Return the objects of a state, which `stacked` has put together; none for None."""
     if rows is None:
         return []
     if not isinstance(rows, SparseRows):
-        held_finite("rows", rows, (held_rows("rows", rows), rows.shape[-1]))
+        restored_finite("rows", rows, (restored_rows("rows", rows), rows.shape[-1]))
     return [rows[i] for i in range(len(rows))]
 
 
@@ -282,7 +293,7 @@ def checked_scale(name: str, scale: Any, machine: Any = None) -> Scale | Literal
     return made
 
 
-def held_placing(name: str, state: Any, placing: Any) -> Any:
+def restored_placing(name: str, state: Any, placing: Any) -> Any:
     """Return the state of a `Placing`, or None where there is none."""
     if (state is None) != (placing is None):
         raise ValueError(f"{name} must be {'None' if placing is None else f'that of {placing.scale!r}'}, got {state!r}")
@@ -290,7 +301,7 @@ def held_placing(name: str, state: Any, placing: Any) -> Any:
 
 
 class Placing:
-    """The scale of a machine as it stands: the first objects until they have fixed it, and where it puts objects now.
+    """Puts objects on the scale of a machine: collects the first objects, fixes the scale by them, then applies it.
 
     Attributes
     ----------
@@ -369,14 +380,14 @@ class Placing:
         """Take over a `state`, or raise a ValueError if it has not the form of one."""
         space = self.space
         checked_keys("placing", state, ("scale", "rows", "codes", "learns"))
-        self.learns, self.rows = held_bool("learns", state["learns"]), held_objects(state["rows"])
-        codes = held_array("codes", state["codes"], (len(self.rows) if self.learns else 0,), space.kept)
+        self.learns, self.rows = restored_bool("learns", state["learns"]), restored_objects(state["rows"])
+        codes = restored_array("codes", state["codes"], (len(self.rows) if self.learns else 0,), space.kept)
         if not space.holds(codes):
             raise ValueError(f"codes must be those of {space.told}")
         self.labels = [space.decode(code) for code in codes]
         if self.scale.first is not None:
             self.open = state["scale"] is None
-            self.now = None if self.open else held_scale(state["scale"])
+            self.now = None if self.open else restored_scale(state["scale"])
 
 
 @base
@@ -386,7 +397,7 @@ class OnScale(KeptMachine):
     teaches: ClassVar[bool] = False  #: whether a `Scale` may teach
     scale: Any = param(checked_scale, own(lambda machine: machine), default=None, kw_only=True)
     placing: Placing | None = state(
-        held_placing, own(attrgetter("placing")),
+        restored_placing, own(attrgetter("placing")),
         start=own(lambda m: Placing(m.scale, space_of(m)) if m.scale else None), within=True,
     )  # fmt: skip
 

@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_float, held_positive, param
+from venn.saved import Saved, component, param, restored_float, restored_positive
 
 STRETCHED, PLAIN = 1.0, 10.0  # units from the centre on which labels are taken as they are
 OFTEN, SHARE = 5, 0.1  # times, and share, of a number among the labels for there to be none beside it, and beyond it
 GAUSSIAN = 1.4826  # the deviation of a Gaussian over its median distance from the centre
 FURTHEST = 600.0  # of an exponent
 SMALLEST = 1e-200  # unit: a label of 1e100 over it is finite
-LARGEST = 1e300  # of what is mapped back; labels are smaller
+LARGEST_NUMBER = 1e300  # of what is mapped back; labels are smaller
 
 
 @component
@@ -38,9 +38,9 @@ class Shape(Saved):
     (array([-1.   ,  0.5  , 14.122]), [6.0])
     """
 
-    center: float = param(held_float)
-    unit: float = param(held_positive)
-    reach: float = param(held_positive)
+    center: float = param(restored_float)
+    unit: float = param(restored_positive)
+    reach: float = param(restored_positive)
 
     @classmethod
     def fitted(cls, labels: Floats, reach: float) -> Self:
@@ -93,7 +93,7 @@ def gaps_of(labels: Floats) -> Floats:
     """
     numbers, counts = np.unique(labels, return_counts=True)
     often, most = counts >= OFTEN, (counts >= OFTEN) & (counts >= SHARE * len(labels))
-    ends = np.concatenate([[-LARGEST], numbers, [LARGEST]])
+    ends = np.concatenate([[-LARGEST_NUMBER], numbers, [LARGEST_NUMBER]])
     both = np.concatenate([most[:1], often[:-1] & often[1:], most[-1:]])
     return np.column_stack([ends[:-1], ends[1:]])[both]
 
@@ -125,7 +125,7 @@ def ends_between(gaps: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Flo
 
 def bounded(numbers: Any) -> Any:
     """Return numbers, those that are larger as the largest: np.clip, in half of the time for a few."""
-    return np.minimum(np.maximum(numbers, -LARGEST), LARGEST)
+    return np.minimum(np.maximum(numbers, -LARGEST_NUMBER), LARGEST_NUMBER)
 
 
 def bent(z: Any, reach: Any) -> Any:
@@ -139,4 +139,4 @@ def unbent(places: Any, center: Any, unit: Any, reach: Any) -> Any:
     size = np.abs(places)
     with np.errstate(over="ignore"):
         z = np.minimum(size, reach) + np.expm1(np.minimum(np.maximum(size - reach, 0.0), FURTHEST))
-        return np.clip(center + unit * np.copysign(z, places), -LARGEST, LARGEST)
+        return np.clip(center + unit * np.copysign(z, places), -LARGEST_NUMBER, LARGEST_NUMBER)

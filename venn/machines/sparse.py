@@ -8,7 +8,7 @@ import numpy as np
 
 from venn._compiled.rows import Rows
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, checked_keys, held_array, held_int, held_rows, saved
+from venn.saved import Saved, checked_keys, restored_array, restored_int, restored_rows, saved
 
 INDEX, VALUE, COUNT = np.dtype("<i4"), np.dtype("<f8"), np.dtype("<i8")
 MOST = np.iinfo(np.int32).max  # features: indices take 4 bytes
@@ -44,12 +44,12 @@ class SparseRows(Saved):
     def made_of(cls, parameters: dict[str, Any]) -> SparseRows:
         """Return the rows; compiled code, which checks nothing, will read them."""
         checked_keys("parameters", parameters, ("stops", "indices", "values", "features"))
-        n, entries = held_rows("stops", parameters["stops"]), held_rows("indices", parameters["indices"])
-        stops = held_array("stops", parameters["stops"], (n,), np.int64)
-        indices = held_array("indices", parameters["indices"], (entries,), np.int32)
-        values = held_array("values", parameters["values"], (entries,))
+        n, entries = restored_rows("stops", parameters["stops"]), restored_rows("indices", parameters["indices"])
+        stops = restored_array("stops", parameters["stops"], (n,), np.int64)
+        indices = restored_array("indices", parameters["indices"], (entries,), np.int32)
+        values = restored_array("values", parameters["values"], (entries,))
         starts = np.append(0, stops)[:-1]
-        rows = cls(Rows(starts, stops, indices, values), held_int("features", parameters["features"], 1))
+        rows = cls(Rows(starts, stops, indices, values), restored_int("features", parameters["features"], 1))
         check_rows(rows)
         return rows
 

@@ -13,11 +13,11 @@ from venn._compiled.mixture import pool_loss
 from venn._compiled.rows import landmark_scores
 from venn._compiled.scorecard import linear_scores
 from venn.labels import checked_labels, label_space
-from venn.machines.ahead import Fits
+from venn.machines.fit_ahead import Fits
 from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
-from venn.machines.scale import ColumnScale, held_scale, middle
+from venn.machines.scale import ColumnScale, middle, restored_scale
 from venn.machines.sparse import SparseRows
 from venn.machines.threads import one_thread
 from venn.machines.trees import AskedTrees, FlatTrees, trees_of
@@ -28,11 +28,11 @@ from venn.saved import (
     array,
     base,
     component,
-    held_finite,
-    held_int,
     own,
     param,
     part,
+    restored_finite,
+    restored_int,
     state,
 )
 
@@ -56,7 +56,7 @@ class RowByRow(Saved):
     """Base of what answers rows of numbers, each in a block as if it were alone: those that arrived, in one call."""
 
     def derive(self) -> None:
-        """Remember nothing."""
+        """Start without results of earlier questions."""
         self._ahead: dict[bytes, Floats] = {}  # rows that have arrived, and the answers
         self._last: tuple[bytes, Floats] = b"", np.empty(0)  # the last other one
 
@@ -133,14 +133,16 @@ class Learners(RowByRow):
     [1, 1, 1]
     """
 
-    c: int = param(held_int, 1)
+    c: int = param(restored_int, 1)
     present: Integers = param(array(None, of=np.int64, below="c"))
     often: Integers = param(array(None, of=np.int64, below="present"))
     forest: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees))
     extra: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees))
     boosted: FlatTrees | AskedTrees | None = param(part(FlatTrees, AskedTrees))
     scale: Floats = param()
-    coefficients: Floats = param(held_finite, own(lambda m: (1 if K.of(m) == 2 else K.of(m), m.scale.shape[-1] + 1)))
+    coefficients: Floats = param(
+        restored_finite, own(lambda m: (1 if K.of(m) == 2 else K.of(m), m.scale.shape[-1] + 1))
+    )
     powers: Floats = param(array(KINDS))
 
     @property
@@ -151,7 +153,7 @@ class Learners(RowByRow):
     def derive(self) -> None:
         """Take the arrays apart."""
         super().derive()
-        self._scale: ColumnScale = held_scale(self.scale)
+        self._scale: ColumnScale = restored_scale(self.scale)
         self._weights = np.ascontiguousarray(self.coefficients[:, :-1])
         self._constants = self.coefficients[:, -1].copy()
 
@@ -392,7 +394,7 @@ FLOOR = 1e-4
 TINY = 1e-300
 
 
-def _held_fit(name: str, fit: Any, stack: Any) -> Any:
+def _restored_fit(name: str, fit: Any, stack: Any) -> Any:
     if not isinstance(fit, stack._fits_by | None) or (fit is None) != (stack.learned == 0):  # noqa: SLF001
         raise ValueError(f"{name} must be what {stack.learned} examples are fitted by, got {fit!r}")
     if fit is not None and (fit.c, fit.features) != (len(stack.classes), stack.features):
@@ -406,9 +408,9 @@ class BaseStack(Saved):
 
     _fits_by: ClassVar[type[Any]]  #: class of what it fits, whose `of` makes one
 
-    learned: int = state(held_int, start=0)
-    features: int | None = state(optional, held_int, 1, start=None)
-    fit: Any = state(_held_fit, own(lambda stack: stack), start=None)
+    learned: int = state(restored_int, start=0)
+    features: int | None = state(optional, restored_int, 1, start=None)
+    fit: Any = state(_restored_fit, own(lambda stack: stack), start=None)
 
     def derive(self) -> None:
         """Forget what copies share."""

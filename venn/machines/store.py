@@ -19,7 +19,7 @@ from venn.machines.scale import OnScale
 from venn.machines.sparse import SparseRows, is_sparse
 from venn.parameters import positive
 from venn.prediction import Floats, Integers, Label
-from venn.saved import base, checked_keys, held_finite, own, param, state
+from venn.saved import base, checked_keys, own, param, restored_finite, state
 from venn.turns import asks
 
 # ---------------------------------------------------------------------------------------------------------------- store
@@ -28,7 +28,7 @@ from venn.turns import asks
 Content: TypeAlias = Floats | SparseRows  #: one object in the form in which it is kept; `tobytes()` is its key
 NONE: Floats = np.empty((0, 0))
 NEARER = 1 / 16  # of the squared length of an object: so much less, and another reference is worth its cost
-LARGEST = 1e100  # of kernel values: products of a few of them stay finite, and their inverses above 0
+LARGEST_KERNEL = 1e100  # of kernel values: products of a few of them stay finite, and their inverses above 0
 ENOUGH, FAR = 30, 100.0  # objects whose spreads are compared, and how far apart these may be
 
 
@@ -222,9 +222,9 @@ class SparseObjects(SparsePool):
 
 def check_row(kernel: Kernel, row: Floats, x: Content) -> None:
     """Raise where the kernel of `x` is not finite, or so large that products of its values may not be."""
-    if not np.abs(row).max(initial=0.0) <= LARGEST:  # NaN is not
+    if not np.abs(row).max(initial=0.0) <= LARGEST_KERNEL:  # NaN is not
         raise ValueError(
-            f"x must have finite kernel values, of at most {LARGEST:g}, got {x} which has not by {kernel!r}"
+            f"x must have finite kernel values, of at most {LARGEST_KERNEL:g}, got {x} which has not by {kernel!r}"
         )
 
 
@@ -426,7 +426,7 @@ class ObjectStore:
         if not isinstance(objects, SparseRows):
             if np.ndim(objects) != 2:
                 raise ValueError(f"objects must be columns of numbers, got {objects!r}")
-            held_finite("objects", objects, objects.shape)
+            restored_finite("objects", objects, objects.shape)
         self.clear()
         if objects.shape[0 if isinstance(objects, SparseRows) else 1]:
             self.hold(objects)

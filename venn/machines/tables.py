@@ -24,7 +24,7 @@ from venn.machines.machine import (
 from venn.machines.sparse import VALUE, is_sparse
 from venn.parameters import REAL, TRUTH
 
-LARGEST = np.finfo(np.float64).max
+LARGEST_FLOAT = np.finfo(np.float64).max
 MARK = b"t"  # the last byte of an object with text; that of a sparse row is another
 
 
@@ -113,7 +113,7 @@ def plain(value: Any, name: str, place: str) -> Any:
             "rule that is fixed beforehand"
         )
     own = value.item() if isinstance(value, np.generic) else value
-    if own == own and abs(own) > LARGEST:
+    if own == own and abs(own) > LARGEST_FLOAT:
         raise ValueError(f"{name} must be finite, got {own!r:.40} at {place}")
     return own if own == own else np.nan
 

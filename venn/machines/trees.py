@@ -22,7 +22,7 @@ from venn._compiled.rows import NODE, tree_sums
 from venn.machines.threads import one_thread
 from venn.parameters import flag, one_of
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, array, component, held_codes, held_finite, own, param
+from venn.saved import Saved, array, component, own, param, restored_codes, restored_finite
 
 Parts: TypeAlias = dict[str, Any]  #: arguments of `FlatTrees`
 
@@ -438,10 +438,10 @@ KINDS = (
 )  # fmt: skip
 
 
-def _held_targets(name: str, targets: Any, n: int) -> Any:
+def _restored_targets(name: str, targets: Any, n: int) -> Any:
     if isinstance(targets, np.ndarray) and targets.dtype == np.int64:
-        return held_codes(name, targets, (n,), 0, 2**31)
-    return held_finite(name, targets, (n,))
+        return restored_codes(name, targets, (n,), 0, 2**31)
+    return restored_finite(name, targets, (n,))
 
 
 @component
@@ -469,7 +469,7 @@ class AskedTrees(Saved):
     kind: str = param(one_of, KINDS)
     settings: Any = param()
     X: Floats = param(array(None, None))
-    y: Any = param(_held_targets, own(lambda trees: len(trees.X)))
+    y: Any = param(_restored_targets, own(lambda trees: len(trees.X)))
 
     def derive(self) -> None:
         """Warn, once."""

@@ -36,11 +36,11 @@ class Trial(NamedTuple):
     error: float  #: share of examples whose largest leave-one-out score is of another class
 
 
-def _held_trials(name: str, trials: Any) -> tuple[Trial, ...]:
+def _restored_trials(name: str, trials: Any) -> tuple[Trial, ...]:
     return tuple(Trial(checked_kernel("kernel", kernel), *map(float, rest)) for kernel, *rest in trials)
 
 
-def _held_prefix(name: str, prefix: Any) -> tuple[tuple[bytes, Label], ...]:
+def _restored_prefix(name: str, prefix: Any) -> tuple[tuple[bytes, Label], ...]:
     """Return the examples, objects by their content, in a canonical order."""
     examples = [(x if isinstance(x, bytes) else x.tobytes(), y) for x, y in prefix]
     return tuple(sorted(examples, key=lambda example: (example[0], repr(example[1]))))
@@ -69,8 +69,8 @@ class Tuning(Saved):
     True
     """
 
-    trials: Any = param(_held_trials)
-    prefix: Any = param(_held_prefix)
+    trials: Any = param(_restored_trials)
+    prefix: Any = param(_restored_prefix)
     classes: Any = param(checked_labels, 2)
 
     def derive(self) -> None:
@@ -164,7 +164,7 @@ def tune(
     >>> import streams, venn
     >>> stream = streams.load("car", shuffle=0)
     >>> tuning = venn.tune(stream.take(100))
-    >>> model = venn.TransductiveVenn(tuning.machine(), venn.Deleted(venn.Argmax()))
+    >>> model = venn.TransductiveVenn(tuning.machine(), venn.LeaveOneOut(venn.Argmax()))
     >>> for x, y in stream.drop(100).take(20):
     ...     prediction = model.predict_one(x)
     ...     model.learn_one(x, y)

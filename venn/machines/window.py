@@ -10,7 +10,7 @@ from venn.machines.machine import Hypotheses, Machine, NotConverged, checked_mac
 from venn.machines.scale import scale_of
 from venn.parameters import integer, with_methods
 from venn.prediction import Floats, Label
-from venn.saved import Saved, component, held_int, param, state
+from venn.saved import Saved, component, param, restored_int, state
 from venn.turns import TakesTurns, asks, changes
 
 
@@ -37,7 +37,7 @@ class Around(TakesTurns, Saved):
     tuning: ClassVar[Any] = passed_on("tuning", "The result of `tune`, if it chose the machine's parameters.")
     residual: ClassVar[Any] = passed_on("residual", "Worst violation of its optimality conditions over those held.")
     bag: ClassVar[Any] = passed_on("bag", "Training scores of the examples held.")
-    deleted_bag: ClassVar[Any] = passed_on("deleted_bag", "Deleted scores of the examples held.")
+    leave_one_out_bag: ClassVar[Any] = passed_on("leave_one_out_bag", "Leave-one-out scores of the examples held.")
 
     @property
     def space(self) -> LabelSpace:
@@ -45,17 +45,17 @@ class Around(TakesTurns, Saved):
         return space_of(self._held)
 
     @property
-    def deletes_exactly(self) -> bool:
-        """Whether deleted scores are those of machines solved without the example."""
-        return bool(self._held.deletes_exactly)
+    def exact_leave_one_out(self) -> bool:
+        """Whether leave-one-out scores are those of machines solved without the example."""
+        return bool(self._held.exact_leave_one_out)
 
     def fresh(self) -> Self:
         """Return a machine with the same parameters, also inside, that has learned nothing."""
         return type(self)(**(self.parameters | {self.held: self._held.fresh()}))
 
-    def expect_deleted(self) -> None:
-        """Prepare the machine for readers of deleted scores at every step."""
-        self._held.expect_deleted()
+    def expect_leave_one_out(self) -> None:
+        """Prepare the machine for readers of leave-one-out scores at every step."""
+        self._held.expect_leave_one_out()
 
     def forget(self) -> None:
         """Drop the answer that the machine remembers."""
@@ -151,7 +151,7 @@ class SlidingWindow(Around):
 
     machine: Any = param(_checked_forgetting)
     size: int = param(integer, 1)
-    forgotten: int = state(held_int, start=0)
+    forgotten: int = state(restored_int, start=0)
 
     def derive(self) -> None:
         """Refuse a machine that has learned too much."""

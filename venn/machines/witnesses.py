@@ -12,7 +12,7 @@ import numpy as np
 from venn.machines.sparse import SparseRows
 from venn.machines.tables import TableRows
 from venn.prediction import Floats
-from venn.saved import held_finite
+from venn.saved import restored_finite
 
 MOST, CELLS, LEAST = 64, 1 << 15, 4  # objects that are kept: so many, in so many cells together, and at least so many
 # A model on another machine, or in single precision, differs by last bits; a retrained one by more than that.
@@ -36,7 +36,7 @@ class Witnesses:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[bytes, tuple[Any, Floats]] = {}
+        self._answers: dict[bytes, tuple[Any, Floats]] = {}
         self.full = False  # whether there are enough
 
     def note(self, rows: Any, answers: Floats) -> None:
@@ -46,8 +46,8 @@ class Witnesses:
         most = max(LEAST, min(MOST, CELLS // rows.shape[1]))
         for i in range(len(rows)):
             row = rows[i : i + 1]
-            self._kept.setdefault(row.tobytes(), (row, answers[i : i + 1].copy()))
-            if len(self._kept) >= most:
+            self._answers.setdefault(row.tobytes(), (row, answers[i : i + 1].copy()))
+            if len(self._answers) >= most:
                 self.full = True
                 return
 
@@ -55,7 +55,7 @@ class Witnesses:
     def told(self) -> list[tuple[Any, Floats]]:
         """Objects and (n, c) answers as a file holds them: arrays, sparse rows, lists of cells."""
         together: dict[Any, list[tuple[Any, Floats]]] = {}
-        for row, answer in list(self._kept.values()):  # another thread may add to them
+        for row, answer in list(self._answers.values()):  # another thread may add to them
             together.setdefault((type(row), row.shape[1]), []).append((row, answer))
         told: list[tuple[Any, Floats]] = []
         for (kind, _), pairs in together.items():
@@ -92,7 +92,7 @@ class Witnesses:
             raise AnotherModel(f"{MUST}, got one that does not take the objects which they took: {error}") from error
         for rows, answers in kept:
             width = answers.shape[1] if isinstance(answers, np.ndarray) and answers.ndim == 2 else 0
-            held_finite("told", answers, (len(rows), width))
+            restored_finite("told", answers, (len(rows), width))
         if len({answers.shape[1] for _, answers in kept}) > 1:
             raise ValueError("told must be answers of one length")
         if kept:

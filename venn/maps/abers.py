@@ -14,7 +14,7 @@ from venn._compiled.hulls import LEAF, LIMIT, ONE, WIDTH, precompute
 from venn.maps.contract import binary_labels, class_scores, finite_array
 from venn.parameters import Parameters, class_codes, members, number, real_array, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
-from venn.saved import Saved, checked_keys, held_array, held_finite, held_rows, mergeable, saved
+from venn.saved import Saved, checked_keys, mergeable, restored_array, restored_finite, restored_rows, saved
 
 # --------------------------------------------------------------------------------------------------------------- merges
 # From the two probabilities of Venn-Abers to one.
@@ -476,8 +476,8 @@ class Table:
 
 def checked_blocks(scores: Any, blocks: Any) -> tuple[Floats, Integers]:
     """Return distinct scores and the packed examples at each, as saved; or say what is wrong with them."""
-    m = held_rows("scores", scores)
-    scores, blocks = held_finite("scores", scores, (m,)), held_array("blocks", blocks, (m,), np.int64)
+    m = restored_rows("scores", scores)
+    scores, blocks = restored_finite("scores", scores, (m,)), restored_array("blocks", blocks, (m,), np.int64)
     count, positive = blocks >> 32, blocks & 0xFFFFFFFF
     if not ((np.diff(scores) > 0).all() and (count >= 1).all() and (positive <= count).all()):
         raise ValueError("scores must be distinct and in order, with a number of examples each")

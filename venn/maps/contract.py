@@ -12,7 +12,7 @@ from venn._compiled.scaling import apply_bins, apply_isotonic, apply_platt, fit_
 from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, with_methods
 from venn.prediction import Floats, Integers, Label
-from venn.saved import checked_keys, held_rows
+from venn.saved import checked_keys, restored_rows
 
 # --------------------------------------------------------------------------------------------------------------- checks
 # Checks of the examples that a calibrator or a map is fitted to: scores, labels, weights.
@@ -236,7 +236,7 @@ class Following:
         if all(value is None for value in state.values()):
             return
         for name, value in state.items():
-            if held_rows(name, value) != c or value.ndim != 2 or value.dtype != np.float64 or np.isnan(value).any():
+            if restored_rows(name, value) != c or value.ndim != 2 or value.dtype != np.float64 or np.isnan(value).any():
                 raise ValueError(f"{name} must be rows of numbers, one for each of {c} classes, got {value!r}")
         shapes = [np.shape(value)[1:] for value in state.values()]
         if shapes != (wanted := self._wanted(shapes)) or shapes[-1] == (0,):

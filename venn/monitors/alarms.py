@@ -16,14 +16,26 @@ from venn.monitors.martingales import Martingale, pattern
 from venn.monitors.sums import numbers
 from venn.parameters import above_one, flag, fraction, integer
 from venn.prediction import Floats
-from venn.saved import Saved, array, component, held_float, held_int, held_like, own, param, part, saved, state
+from venn.saved import (
+    Saved,
+    array,
+    component,
+    own,
+    param,
+    part,
+    restored_float,
+    restored_int,
+    restored_like,
+    saved,
+    state,
+)
 
 # --------------------------------------------------------------------------------------------------------------- alarms
 
 CHUNK = 4096  # p-values bet on before looking for an alarm; bets after the alarm are then made again
 PER_DECADE = math.log(10)
 NARROW = 0.02  # shares nearer to 0 or 1 get a third digit
-LOWEST = -1e6  # shown for a statistic of 0: plain data cannot hold its logarithm
+LOWEST = -1e6  # shown in place of the logarithm of 0, which JSON cannot hold
 ONLINE = "on exchangeable data, by a predictor that is exact online and forgets nothing,"
 VALID = f"if the p-values are independent and uniform on [0, 1], as {ONLINE}"
 
@@ -86,9 +98,9 @@ def shares(*values: float) -> list[str]:
     return [f"{value:.{digits}f}".removeprefix("0") for value in values]
 
 
-def _held_log(name: str, value: Any) -> float:
-    """Return the logarithm of a statistic, which may be that of 0; or say what it must be."""
-    return -math.inf if value == -math.inf else held_float(name, value)
+def _restored_log(name: str, value: Any) -> float:
+    """Check the logarithm of a statistic in a state; minus infinity is allowed."""
+    return -math.inf if value == -math.inf else restored_float(name, value)
 
 
 @component
@@ -118,11 +130,11 @@ class Detector(Saved, ABC):
 
     martingale: Martingale = param(pattern)
 
-    n: int = state(held_int, start=0)
-    count: int = state(held_int, start=0)
-    log: float = state(_held_log, start=own(lambda one: one.beginning))
+    n: int = state(restored_int, start=0)
+    count: int = state(restored_int, start=0)
+    log: float = state(_restored_log, start=own(lambda one: one.beginning))
     last: Alarm | None = state(part(Alarm), start=None)
-    bets: Martingale = state(held_like, start=own(lambda one: one.martingale.fresh()))
+    bets: Martingale = state(restored_like, start=own(lambda one: one.martingale.fresh()))
 
     @abstractmethod
     def derive(self) -> None:
@@ -161,7 +173,7 @@ class Detector(Saved, ABC):
         """
 
     def went_on(self, steps: int, log: float) -> None:
-        """Take note of so many steps for which a compiled loop has bet."""
+        """Count steps on which a compiled loop has bet."""
         self.n += steps
         self.log = log
 
@@ -174,7 +186,7 @@ class Detector(Saved, ABC):
         """Return the sentence of an alarm."""
 
     def shown(self, name: str, p_value: float | None) -> dict[str, Any]:
-        """Return the statistic against its threshold as plain data, under the name of what is bet against."""
+        """Return the statistic and its threshold as plain data, with the claim that is bet against."""
         return {
             "name": name, "detector": type(self).__name__, "log10": max(self.log / PER_DECADE, LOWEST),
             "threshold": self.log_threshold / PER_DECADE, "alarms": self.count, "p_value": p_value,
@@ -474,15 +486,15 @@ class ShiryaevRoberts(ChangeDetector):
 # When a change began: an estimate from the latest steps, with its uncertainty.
 
 MEMORY = 1000  # steps
-FEWEST = 64  # numbers of a trace for which room is made at first: it grows, for a forged memory makes none
+FEWEST = 64  # room of a trace at first; it grows as numbers come, so a forged file reserves no memory
 MASS = 0.95
-SHOWN = np.log(20.0)  # evidence of a period that a change had begun in it
+SHOWN = np.log(20.0)  # evidence from which on a change has shown in a period
 TINY = 1e-12
 TILTS = np.array([-4.0, -2.0, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 2.0, 4.0])  # of log odds
 BENDS = np.array([-1.0, 0.0, 0.5, 2.0])  # of log odds: exchanged labels, no knowledge, too bold, too timid
 CERTAIN = 1e-6  # least probability, and least probability of the contrary, whose log odds are bent
 CUTS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)  # of p-values, to count those below
-VISIBLE = 4.0  # square of the number of standard deviations from which numbers show a departure
+VISIBLE = 4.0  # square of the standard deviations from which on a departure is mentioned
 POWERS = np.array([0.1, 0.25, 0.5, 0.75, 1.5, 3.0])
 
 
@@ -552,11 +564,11 @@ def change_point(ratios: Floats, last: int, began: Sequence[int] = ()) -> Change
     The likelihood of a change at a step is the mean over the g alternatives of the product of the ratios from that step
     on: the sum behind the Shiryaev-Roberts statistic, step by step.
 
-    A predictor that has trained anew, after the steps `began`, has learned some of what has changed, and it shows
-    otherwise: so each period is looked at by itself. The change is looked for in the latest period, and in the one
-    before if something showed up at its end: if for a step of it the mean of products to the end of that period is
-    20 or more, which is so by chance with probability at most .05 (Ville, back in time); and so on. What did not show
-    up may have begun before all the same: then the estimate says that the change may be older.
+    A predictor that trained anew, after the steps `began`, has learned some of the change, which then looks different.
+    So each period between trainings is examined by itself, the latest first. The period before is examined too if the
+    change had shown at its end: if for one of its steps the mean of products up to the end of that period is 20 or
+    more. By chance this has probability at most .05 (Ville, back in time). A change may begin without showing: then the
+    estimate says that it may be older.
     """
     first = last - len(ratios) + 1
     begins = sorted({0, *(step - first + 1 for step in began if first <= step < last)})
@@ -571,7 +583,7 @@ def change_point(ratios: Floats, last: int, began: Sequence[int] = ()) -> Change
 
 
 def change_of_counts(codes: Any, kinds: int, last: int) -> ChangePoint:
-    """Return the estimate where the shares of so many kinds have changed, of the codes (n,) that end with step `last`.
+    """Return the estimate for a change in the shares of kinds, from the codes (n,) that end with step `last`.
 
     The likelihood of a change at a step is that of the codes before it times that of the codes from it on, each by
     shares that are drawn by Jeffreys' prior.
@@ -600,7 +612,7 @@ def _likeliest(log: Floats, first: int) -> ChangePoint:
 
 @component
 class Trace(Saved):
-    """The latest numbers of one source, as many as a change point is looked for among.
+    """The latest numbers of one source, among which a change point is looked for.
 
     Parameters
     ----------
@@ -615,7 +627,7 @@ class Trace(Saved):
     _numbers: Floats = state(array(None), start=own(lambda _: np.empty(0)))
 
     def derive(self) -> None:
-        """Count them: the latest stand in one piece, and when twice as many are there they move to the start."""
+        """Make the buffer. The latest numbers stay in one piece; they move to the start when it is full."""
         self._end = len(self._numbers)
 
     @property
@@ -624,7 +636,7 @@ class Trace(Saved):
         return {"numbers": self.latest(self.memory).copy()}
 
     def add(self, value: float) -> None:
-        """Take note of the number of one step."""
+        """Add the number of one step."""
         if self._end == len(self._numbers):
             if self._end < 2 * self.memory:
                 more = min(max(FEWEST, self._end), 2 * self.memory - self._end)
@@ -636,7 +648,7 @@ class Trace(Saved):
         self._end += 1
 
     def extend(self, values: Floats) -> None:
-        """Take note of the numbers of several steps."""
+        """Add the numbers of several steps."""
         if len(values) < 2:
             for value in values:
                 self.add(value)
@@ -665,7 +677,7 @@ class Trace(Saved):
         return 2 * total**2 / len(numbers)
 
     def told(self, size: int, words: str) -> str | None:
-        """Return what came of the latest steps beside what was claimed, in numbers that differ by more than chance.
+        """Return claim and outcome of the latest steps in numbers that differ by more than chance.
 
         None where they do not.
         """

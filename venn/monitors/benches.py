@@ -12,7 +12,7 @@ OBJECTS, EXAMPLES, PREDICTIONS, LOSSES = "objects", "examples", "predictions", "
 
 
 class Scenario(NamedTuple):
-    """A stream with what was said of each example before its label came.
+    """A stream with the prediction for each example before its label came.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import Parameters, above_one, fraction, integer
 from venn.prediction import Floats, Integers, Label
-from venn.saved import array, code, component, each, held_twin, own, param, state, twin
+from venn.saved import array, code, component, each, own, param, restored_twin, state, twin
 from venn.turns import TakesTurns, changes
 
 PARTS = LABELS, WITHIN = "labels", "objects within classes"
@@ -52,7 +52,7 @@ class OfExamples(Parameters):
         return WORDS[self.name]
 
     def suits(self, kind: str, guaranteed: str) -> bool:
-        """Whether they belong to predictions: they do not."""
+        """Return False: they do not belong to predictions."""
         return False
 
     def read(self, steps: Any, tau: Any) -> tuple[Any, None]:
@@ -78,7 +78,7 @@ def _evidence(name: str, drift: ClassDrift) -> Exchangeability:
 
 
 def _exact(name: str, ranking: Any) -> Ranking:
-    """Return a pattern of rankings whose p-values are uniform: names of classes are bet on small and large ones."""
+    """Check that a ranking's p-values are uniform: `Naming` bets on small and on large ones."""
     pattern = ranking_pattern(name, ranking)
     if pattern.risk > 0:
         raise ValueError(f"{name} must be one of exact p-values, such as AmongAll(), got {ranking!r}")
@@ -91,12 +91,12 @@ CLASSES = own(lambda drift: len(drift.classes))
 
 @component
 class ClassDrift(TakesTurns, Watching):
-    """Watches examples, and says which kind of change it sees: of the shares of the classes, or of objects within them.
+    """Watches examples and tells two kinds of change apart: in the shares of classes, and in objects within a class.
 
-    It makes two p-values of each example. That of its *label*, `rarity`: small if few examples have the label. And that
-    *within its class*: the rank of the object among those of the same label alone. While examples are exchangeable, all
-    these p-values are independent and uniform. If only the frequencies or the order of the labels change, those within
-    classes stay so. So what rings says what has changed:
+    It computes two p-values for each example. The one of its *label*, `rarity`, is small if few examples have the
+    label. The one *within its class* is the rank of the object among objects of the same label. While examples are
+    exchangeable, all these p-values are independent and uniform. If only the frequencies or the order of the labels
+    change, those within classes stay so. So what rings says what has changed:
 
     - the labels: the classes come in other shares;
     - within classes: objects of a class look different, or its label means something else. Which of these two it is, no
@@ -186,10 +186,10 @@ class ClassDrift(TakesTurns, Watching):
     _rankings: tuple[Ranking, ...] = state(
         each(twin(own(attrgetter("ranking"))), "classes", of=tuple), start=own(_rankings)
     )
-    _of_labels: Exchangeability = state(held_twin, start=LABELS_OWN)
-    _within: Exchangeability = state(held_twin, start=WITHIN_OWN)
-    _naming: Naming = state(held_twin, start=own(lambda drift: Naming(len(drift.classes), drift.share)))
-    _ruler: ObjectRuler = state(held_twin, start=own(lambda drift: ObjectRuler(drift.first)))
+    _of_labels: Exchangeability = state(restored_twin, start=LABELS_OWN)
+    _within: Exchangeability = state(restored_twin, start=WITHIN_OWN)
+    _naming: Naming = state(restored_twin, start=own(lambda drift: Naming(len(drift.classes), drift.share)))
+    _ruler: ObjectRuler = state(restored_twin, start=own(lambda drift: ObjectRuler(drift.first)))
     _latest: deque[int] = state(each(code("classes"), of=deque), start=own(lambda _: deque(maxlen=MEMORY)))  # codes
     #: Shares of the classes before the change of the labels.
     _before: Floats = state(array("classes"), start=own(lambda drift: np.zeros(len(drift.classes))))
@@ -210,7 +210,7 @@ class ClassDrift(TakesTurns, Watching):
         return int(self._counts.sum())
 
     def check(self, x: Any) -> None:
-        """Raise what `update(x, y)` would raise for a bad object, and take no notice of it."""
+        """Raise what `update(x, y)` would raise for a bad object; nothing is counted."""
         if has_distances(x):
             if self.first:
                 self._ruler.placed(x)
@@ -219,7 +219,7 @@ class ClassDrift(TakesTurns, Watching):
 
     @changes
     def update(self, x: Any, y: Label) -> tuple[Alarm, ...]:
-        """Take notice of an example; return the alarms that ring now.
+        """Process an example; return the alarms that ring now.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class ClassDrift(TakesTurns, Watching):
         return type(self.ranking) is AmongAll and {*known} <= {None, width} and bool(plain(rows, True).all())
 
     def go(self, rows: Floats, codes: Integers) -> int:
-        """Take notice of the first of some examples that it `takes`, as `update` would; return how many.
+        """Process the first of some examples that it `takes`, as `update` would; return how many.
 
         It stops after one at which something rings, which is then `pending` until `tell` is asked; and before one with
         which it begins anew or a change ends: that one is for `update`.
@@ -307,7 +307,7 @@ class ClassDrift(TakesTurns, Watching):
         return self._took([*rung, *(self._named(place) for place in self._naming.called(self.n) if whole)])
 
     def _look(self) -> None:
-        """Begin anew where a new state has lasted, so that a later change shows; let changes end that ring no more."""
+        """Begin anew where a new state has lasted, so that a later change shows; end changes that no longer ring."""
         for part in PARTS:
             one = self.lasting(part)
             if one is not None and one.last > one.anew and self.n - max(one.first, one.anew) >= LASTED:
@@ -315,7 +315,7 @@ class ClassDrift(TakesTurns, Watching):
         self.pass_by()
 
     def begin_anew(self, part: str) -> None:
-        """Compare the examples of a part with those from now on alone, and bet anew, with the level of a new stream.
+        """Restart a part: compare later examples only with each other, and bet anew with the level of a new stream.
 
         The other part goes on: what rang is no change of it, and its level is not spent again.
         """
@@ -330,7 +330,7 @@ class ClassDrift(TakesTurns, Watching):
             self._put(replace(found, anew=self.n))
 
     def _heard(self, place: int, evidence: Exchangeability, alarms: Sequence[Alarm]) -> list[Alarm]:
-        """Take note of what rings, of the labels, 0, or within classes, 1; return it in words."""
+        """Record alarms of the labels, 0, or within classes, 1; return them in words."""
         rung = [self._in_words(one) for one in alarms]
         if rung:
             self._rang(place, evidence, rung[0])
@@ -351,7 +351,7 @@ class ClassDrift(TakesTurns, Watching):
         return replace(alarm, step=self.n, sentence=sentence)
 
     def _rang(self, place: int, evidence: Exchangeability, alarm: Alarm) -> None:
-        """Take note of an alarm: of a later change, if the new state had lasted before."""
+        """Record an alarm; it begins another change if the new state had lasted."""
         n, part, lasting = self.n, PARTS[place], self.lasting(PARTS[place])
         another = lasting is not None and 0 < lasting.anew <= n - LASTED and lasting.last <= lasting.anew
         late = n - evidence.n  # it does not count examples without a p-value
@@ -361,7 +361,7 @@ class ClassDrift(TakesTurns, Watching):
                 self._naming.before[:] = 0
                 found = evidence.change((), evidence.n - evidence.ville.bets.n)
                 change = replace(found, step=found.step + late, lower=found.lower + late, upper=found.upper + late)
-            else:  # by the labels themselves, which say more of the date than their ranks
+            else:  # dated by the labels themselves, which is more exact than by their ranks
                 change = change_of_counts(self._since(int(self._earlier.sum()) + 1), len(self.classes), n)
                 after = np.bincount(self._since(change.step), minlength=len(self.classes))
                 before = np.maximum(self._counts - self._earlier - after, 0)
@@ -417,7 +417,7 @@ class ClassDrift(TakesTurns, Watching):
         spread = self._before * (1 - self._before) / len(latest) + 1 / len(latest) ** 2
         far = (after - self._before) ** 2 / spread
         order = [int(k) for k in np.argsort(-far, kind="stable")[:SHOWN] if far[k] >= PLAIN]
-        if len(self.classes) == 2:  # what is said of one is said of both
+        if len(self.classes) == 2:  # the share of one class gives the other
             order = [1] if order else []
         each = [f"{self.classes[k]!r} {' to '.join(shares(self._before[k], after[k]))}" for k in order]
         return f" ({', '.join(each)})" if each else ""

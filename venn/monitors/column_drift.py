@@ -26,7 +26,7 @@ from venn.monitors.alarms import (
 from venn.monitors.naming import MOST, Naming, rarity
 from venn.parameters import array_of, flag, fraction, integer, optional, several_names
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, array, component, each, held_int, own, param, part, saved, state
+from venn.saved import Saved, array, component, each, own, param, part, restored_int, saved, state
 from venn.smoothing import Smoothing
 
 DETECTOR = "Columns"
@@ -38,10 +38,14 @@ BARS = 12  # of a picture of numbers
 VALUES = 6  # of a picture of texts
 TOLD = 5  # columns in a sentence
 USUAL, SELDOM = 0.5, 0.25  # a value that more than half have now, and fewer than a quarter had
-LATELY = 10  # values: of so many the one that more than half have now tells when a sensor stood still
-FEW, UNIT, ALIKE = 12, 1.5, 0.25  # values that tell of a unit; least factor; of the spread, what quantiles may be off
-NOTABLE = 0.1  # share of gaps above that before
-MOVED = 0.25  # of the distance of the quartiles: from there on the middle has moved
+LATELY = 10  # values: more than half of them equal to one value shows that a sensor stands still
+FEW, UNIT, ALIKE = (
+    12,
+    1.5,
+    0.25,
+)  # a change of unit: least distinct values, least factor, and the share of the spread that quantiles may be off
+NOTABLE = 0.1  # rise of the share of gaps that is mentioned
+MOVED = 0.25  # share of the quartiles' distance by which a median must move to be mentioned
 
 
 @saved
@@ -81,8 +85,8 @@ def given_names(name: str, value: Any) -> bool | tuple[str, ...]:
     return flag(name, value) if isinstance(value, bool | np.bool_) else several_names(name, value)
 
 
-def _held_rows_of(name: str, value: Any, drift: ColumnDrift) -> Floats:
-    """Return the objects of a state, NaN for gaps: of columns of text the numbers of known texts."""
+def _restored_rows_of(name: str, value: Any, drift: ColumnDrift) -> Floats:
+    """Check the objects in a state: NaN for gaps, and numbers of known texts in columns of text."""
     known = [np.inf if texts is None else len(texts) for texts in drift.texts or ()]
     found: Floats = array(None, len(known), finite=None)(name, value, drift)
     if not (np.isnan(found) | (np.abs(found) < known)).all():
@@ -96,7 +100,7 @@ def _is_gap(value: Any) -> bool:
 
 
 def bare(x: Any, names: Sequence[str] | None) -> Any:
-    """Return an object with names as a mapping, or as its values after its names were compared; others as they are.
+    """Return an object with names as a mapping, or as bare values once its names were compared; others unchanged.
 
     A journal gives rows of a table back by position, and objects of a dataclass as mappings: so they come here.
     """
@@ -159,16 +163,16 @@ class ColumnDrift(Saved):
     seed: int = param(integer, 0, default=0, kw_only=True)
     size: int = param(integer, 2, default=5000, kw_only=True)
 
-    n: int = state(held_int, start=0)
+    n: int = state(restored_int, start=0)
     texts: list[list[str] | None] | None = state(part(list), start=None)
     _keys: tuple[str, ...] | None = state(optional, several_names, start=None)  # of objects that are mappings
-    _rows: Floats = state(_held_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
-    _earlier: Floats = state(_held_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
+    _rows: Floats = state(_restored_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
+    _earlier: Floats = state(_restored_rows_of, own(lambda one: one), start=own(lambda _: np.empty((0, 0))))
     _naming: Naming | None = state(part(Naming, streams="texts"), start=None)
     found: list[NamedColumn] = state(each(part(NamedColumn, none=False)), start=own(lambda _: []))
 
     def derive(self) -> None:
-        """Sort what each column has had; nothing is drawn yet to break ties."""
+        """Sort the values of each column."""
         self._smoothing = Smoothing(self.seed)
         self._held = len(self._rows)
         values = np.where(np.isnan(self._rows), np.inf, self._rows)
@@ -186,7 +190,7 @@ class ColumnDrift(Saved):
         return super().state | {"rows": self._rows[: self._held].copy()}
 
     def check(self, x: Any) -> None:
-        """Raise what `update(x)` would raise for a bad object, and take no notice of it."""
+        """Raise what `update(x)` would raise for a bad object; nothing is counted."""
         self._read(x)
 
     def _read(self, x: Any) -> tuple[list[Any] | None, Floats]:
@@ -223,7 +227,7 @@ class ColumnDrift(Saved):
         return tuple(sorted(map(str, x))) if self.names is None else tuple(self.names)
 
     def update(self, x: Any) -> tuple[Alarm, ...]:
-        """Take notice of an object; return an alarm if columns are named now.
+        """Process an object; return an alarm if columns are named now.
 
         Parameters
         ----------
@@ -260,7 +264,7 @@ class ColumnDrift(Saved):
         return self.called()
 
     def called(self) -> tuple[Alarm, ...]:
-        """Return an alarm if columns are named at the latest object, on whose p-values bets have been made."""
+        """Return an alarm if columns are named at the latest object; a compiled loop has made the bets."""
         naming = self._naming
         earlier = self.found if naming is not None and naming.last else []
         new = [] if naming is None else naming.called(self.n)
@@ -291,21 +295,21 @@ class ColumnDrift(Saved):
 
     @property
     def arrays(self) -> tuple[tuple[Floats, Floats, Floats], int, Integers, float]:
-        """What a compiled loop needs: where it ranks and bets, how many objects are there, names, and a bound."""
+        """The arrays of a compiled loop: ranks and bets, number of objects, names, and the bound."""
         naming = self._naming
         if naming is None:
             return (self._sorted, self.p_values, NOBODY), 0, np.zeros(0, np.int64), inf
         return (self._sorted, self.p_values, naming.memory), self._held, naming.named, naming.bound
 
     def went_on(self, rows: Floats) -> None:
-        """Take note of objects that a compiled loop has ranked, and bet on."""
+        """Count objects that a compiled loop has ranked and bet on."""
         self.n += len(rows)
         if self._naming is not None:
             self._rows[self._held : self._held + len(rows)] = rows
             self._held += len(rows)
 
     def _begin(self, x: Any, values: list[Any] | None, width: int) -> None:
-        """Take note of what columns there are."""
+        """Set up the columns at the first object."""
         if self.names is not None and len(self.names) != width:
             raise ValueError(f"x must have {len(self.names)} columns, {', '.join(self.names)}, got {width}")
         self._keys = self._order(x) if isinstance(x, Mapping) else None
@@ -317,7 +321,7 @@ class ColumnDrift(Saved):
         self.derive()
 
     def _settle(self, numbers: Floats) -> None:
-        """Take a column that has had gaps alone for one of numbers, now that it has its first."""
+        """Make a column that had only gaps a column of numbers, now that its first number has come."""
         texts = self.texts or []
         new = [j for j in self._words if texts[j] == [] and not isnan(numbers[j])]
         if new:
@@ -326,13 +330,13 @@ class ColumnDrift(Saved):
             self.derive()
 
     def begin_anew(self) -> None:
-        """Compare with the objects from now on alone; columns may be named again, with less of the level."""
+        """Restart: compare later objects only with each other. Columns may be named again, with a smaller level."""
         if self._naming is not None:
             self._naming.begin_anew()
             self._empty()
 
     def _empty(self) -> None:
-        """Begin the bag anew; the latest objects stay known, for pictures."""
+        """Empty the bag; the latest objects are kept for pictures."""
         self._earlier = self._rows[max(0, self._held - MEMORY) : self._held].copy()
         self._rows = np.empty((0, self._rows.shape[1]))
         self.derive()
@@ -441,7 +445,7 @@ def plainly(value: float) -> str:
 
 
 def difference(before: Floats, after: Floats, texts: Sequence[str] | None) -> str:
-    """Return in words in what values after a change differ most from those before; empty where nothing shows.
+    """Return in words how values after a change differ most from those before; empty if no difference shows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A prediction and its outcome in numbers, and the curves of these."""
+"""Scores of a prediction and its outcome, and their cumulative curves."""
 
 from __future__ import annotations
 

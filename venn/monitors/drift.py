@@ -1,4 +1,4 @@
-"""Evidence without labels: whether new objects are stranger than those before, known as soon as one is asked about."""
+"""Watches objects without labels: it rings if new objects are stranger than earlier ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.strangers import watch_objects
-from venn.machines.scale import ColumnScale, fixed_by, held_scale
+from venn.machines.scale import ColumnScale, fixed_by, restored_scale
 from venn.machines.tables import one_row
 from venn.monitors.alarms import MEMORY, Alarm, ShiryaevRoberts, Trace, Ville, logs_of, odds, pair_of
 from venn.monitors.column_drift import DETECTOR, NOBODY, ColumnDrift, NamedColumn, bare, given_names, has_distances
@@ -20,13 +20,24 @@ from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_OBJECTS, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
-from venn.saved import Saved, array, component, held_float, held_int, held_like, held_twin, own, param, state
+from venn.saved import (
+    Saved,
+    array,
+    component,
+    own,
+    param,
+    restored_float,
+    restored_int,
+    restored_like,
+    restored_twin,
+    state,
+)
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns, changes
 
 FARTHEST = 1e6  # deviations, of a scaled column
 ABOUT = OF_OBJECTS
-NO_ONE, NOT_NAMED = np.empty(0), np.zeros(0, np.int64)  # where no columns are watched
+NO_ONE, NOT_NAMED = np.empty(0), np.zeros(0, np.int64)  # in place of arrays if no columns are watched
 WORDS = "the ranks of objects among those before (p-values)"
 
 
@@ -53,7 +64,7 @@ def none_or_two(name: str, value: Any) -> int:
 
 @component
 class ObjectRuler(Saved):
-    """The first objects, which do nothing but fix the scale of the columns, by median and quartiles.
+    """Fixes the scale of the columns by median and quartiles of the first objects, which serve for nothing else.
 
     Parameters
     ----------
@@ -69,7 +80,7 @@ class ObjectRuler(Saved):
 
     def derive(self) -> None:
         """Read the scale."""
-        self._scale: ColumnScale | None = None if self._fixed is None else held_scale(self._fixed)
+        self._scale: ColumnScale | None = None if self._fixed is None else restored_scale(self._fixed)
 
     @property
     def taken(self) -> int:
@@ -119,9 +130,9 @@ def _column_drift(drift: Drift) -> ColumnDrift | None:
 class Drift(TakesTurns, Watching):
     """Watches objects alone, and rings when they change: at the question, before any label comes.
 
-    It sees what changes in the distribution of x, whether or not predictions suffer; not what changes in the labels of
-    the same objects. So its verdict is "doubtful" at worst. In `Online` it stands among the monitors, under a name of
-    its own, and gets every object that is asked about, in the order of the questions, however late labels are:
+    It sees changes in the distribution of x, whether or not predictions suffer. It does not see changes in the labels
+    of the same objects. So its verdict is "doubtful" at worst. In `Online` it stands among the monitors, under a name
+    of its own, and gets every object that is asked about, in the order of the questions, however late labels are:
 
         monitors = venn.monitors.together(panel, panel.classes, objects=Drift(AmongAll(size=5000)))
         online = venn.Online(panel, monitors)
@@ -192,21 +203,21 @@ class Drift(TakesTurns, Watching):
     first: int = param(none_or_two, default=0, kw_only=True)
     columns: bool | Sequence[str] = param(_columns, own(lambda drift: drift), default=False, kw_only=True)
 
-    _ranks: Ranking = state(held_like, start=own(lambda drift: drift.ranking.fresh()))
+    _ranks: Ranking = state(restored_like, start=own(lambda drift: drift.ranking.fresh()))
     _ville: Ville = state(
-        held_like, start=own(lambda drift: Ville(drift.ranking.martingale, drift.share - drift.ranking.risk))
+        restored_like, start=own(lambda drift: Ville(drift.ranking.martingale, drift.share - drift.ranking.risk))
     )
     _repeated: ShiryaevRoberts = state(
-        held_like, start=own(lambda drift: ShiryaevRoberts(drift.ranking.martingale, drift.run_length))
+        restored_like, start=own(lambda drift: ShiryaevRoberts(drift.ranking.martingale, drift.run_length))
     )
-    p_value: float | None = state(optional, held_float, start=None)
-    _trace: Trace = state(held_like, start=own(lambda drift: Trace(False, MEMORY)))
-    _seen: int = state(held_int, start=0)
-    _ruler: ObjectRuler = state(held_twin, start=own(lambda drift: ObjectRuler(drift.first)))
-    _column_drift: ColumnDrift | None = state(held_twin, start=own(_column_drift))
+    p_value: float | None = state(optional, restored_float, start=None)
+    _trace: Trace = state(restored_like, start=own(lambda drift: Trace(False, MEMORY)))
+    _seen: int = state(restored_int, start=0)
+    _ruler: ObjectRuler = state(restored_twin, start=own(lambda drift: ObjectRuler(drift.first)))
+    _column_drift: ColumnDrift | None = state(restored_twin, start=own(_column_drift))
 
     def derive(self) -> None:
-        """Draw nothing yet to break ties."""
+        """Set up the draws that break ties."""
         self._smoothing, self.pending, self._whole = Smoothing(self.seed), False, False
 
     @property
@@ -220,7 +231,7 @@ class Drift(TakesTurns, Watching):
         return self._seen
 
     def check(self, x: Any) -> None:
-        """Raise what `update(x)` would raise for a bad object, and take no notice of it."""
+        """Raise what `update(x)` would raise for a bad object; nothing is counted."""
         x = bare(one_row(x), None if isinstance(self.columns, bool) else self.columns)
         if self._column_drift is not None:
             self._column_drift.check(x)
@@ -233,7 +244,7 @@ class Drift(TakesTurns, Watching):
 
     @changes
     def update(self, x: Any) -> tuple[Alarm, ...]:
-        """Take notice of an object; return the alarms that ring now.
+        """Process an object; return the alarms that ring now.
 
         Parameters
         ----------
@@ -264,7 +275,7 @@ class Drift(TakesTurns, Watching):
             self.p_value = p
             self._trace.add(p)
             each = (self._ville.update(p), self._repeated.update(p))
-            named += tuple(self._told(alarm) for alarm in each if alarm is not None)
+            named += tuple(self._in_words(alarm) for alarm in each if alarm is not None)
         return self._rang(tuple(replace(alarm, about=ABOUT) for alarm in named)) if named else ()
 
     # ------------------------------------------------------------------- blocks
@@ -280,7 +291,7 @@ class Drift(TakesTurns, Watching):
         )
 
     def go(self, rows: Floats) -> int:
-        """Take notice of the first of some objects that it `takes`, as `update` would; return how many.
+        """Process the first of some objects that it `takes`, as `update` would; return how many.
 
         It stops after one at which something rings, which is then `pending` until `tell` is asked; and before one with
         which it begins anew or a change ends: that one is for `update`.
@@ -318,18 +329,18 @@ class Drift(TakesTurns, Watching):
         self.pending = False
         rung = () if self._column_drift is None else self._column_drift.called()
         each = (self._ville.alarm(), self._repeated.alarm()) if self._whole else ()
-        rung += tuple(self._told(alarm) for alarm in each if alarm is not None)
+        rung += tuple(self._in_words(alarm) for alarm in each if alarm is not None)
         return self._rang(tuple(replace(alarm, about=ABOUT) for alarm in rung))
 
     def _look(self) -> None:
-        """Begin anew where a new state has lasted, so that a later change shows; a change ends that rings no more."""
+        """Begin anew where a new state has lasted, so that a later change shows; end a change that no longer rings."""
         lasting = self.lasting()
         if lasting is not None and self.n - max(lasting.first, lasting.anew) >= LASTED and lasting.last > lasting.anew:
             self.begin_anew()
         self.pass_by()
 
     def begin_anew(self) -> None:
-        """Compare objects with those from now on alone, and bet anew: the level is then that of a new stream."""
+        """Restart: compare later objects only with each other, and bet anew with the level of a new stream."""
         self._ranks, self._ruler = self.ranking.fresh(), ObjectRuler(self.first)
         for one in (self._ville, self._repeated):
             one.begin_anew()
@@ -339,7 +350,7 @@ class Drift(TakesTurns, Watching):
             self._put(replace(lasting, anew=self.n))
 
     def _rang(self, rung: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
-        """Take note of the alarms about the latest object: of a later change, if the new state had lasted before."""
+        """Record the alarms about the latest object; they begin another change if the new state had lasted."""
         lasting, n = self.lasting(), self.n
         another = lasting is not None and 0 < lasting.anew <= n - LASTED and lasting.last <= lasting.anew
         columns: list[NamedColumn] = [] if self._column_drift is None else self._column_drift.found
@@ -387,7 +398,7 @@ class Drift(TakesTurns, Watching):
             DOUBTFUL, change.step, change, ABOUT, lasting.detector, details, reason=lasting.reason, kind=words
         )
 
-    def _told(self, alarm: Alarm) -> Alarm:
+    def _in_words(self, alarm: Alarm) -> Alarm:
         """Return an alarm in the words of objects, with the number of the object."""
         seldom = f"this alarm ever rings with probability at most {self.share:g}"
         if alarm.detector == "ShiryaevRoberts":

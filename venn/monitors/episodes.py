@@ -1,4 +1,4 @@
-"""Episodes: one change is one object from its first alarm to its end, whoever has seen it."""
+"""Episodes: one object for each change, from its first alarm to its end, whichever watchers saw it."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Episode:
 
     @property
     def known(self) -> str:
-        """What has changed, in one sentence: as many of its kinds as 25 words hold."""
+        """What has changed, in one sentence of at most 25 words."""
         told = f"Known of the change since {self.first}:"
         for part in self.kind.split("; "):
             told += f" {part}." if len(f"{told} {part}".split()) <= LONGEST else ""
@@ -169,7 +169,7 @@ class Episodes(tuple[Episode, ...]):
         return pandas.DataFrame(flat)
 
 
-#: Of a watcher's name, what its steps count, and a step: which question that is.
+#: Maps a watcher's name, what its steps count, and a step to a question.
 Placing = Callable[[str, str, int], Moment]
 
 
@@ -179,7 +179,7 @@ def numbered(watcher: str, counts: str, step: int) -> Moment:
 
 
 def episodes_of(watchers: Mapping[str, Any], place: Placing = numbered) -> Episodes:
-    """Return the episodes that watchers have seen: alarms of one change are one episode, whoever rang.
+    """Return the episodes that watchers have seen: alarms of one change make one episode, whichever watcher rang.
 
     A watcher's later change begins another episode, and so does one that began, at every likely step, 150 questions and
     more after all the others of the episode that lasts first rang; or that rings for a label, late, of a question from
@@ -204,7 +204,7 @@ def episodes_of(watchers: Mapping[str, Any], place: Placing = numbered) -> Episo
         else:
             now.append(one)
     after = [each[0].rang for each in found[1:]]
-    return Episodes(_told(number, each, after[number - 1 : number]) for number, each in enumerate(found, 1))
+    return Episodes(_episode(number, each, after[number - 1 : number]) for number, each in enumerate(found, 1))
 
 
 def _sightings(watchers: Mapping[str, Any], place: Placing) -> Iterable[Sighting]:
@@ -222,8 +222,8 @@ def _sightings(watchers: Mapping[str, Any], place: Placing) -> Iterable[Sighting
             )  # fmt: skip
 
 
-def _told(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
-    """Return an episode of what was seen of it, in the order of first alarms; `after`: when another one rang."""
+def _episode(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
+    """Return an episode made of sightings, in the order of first alarms; `after` are the moments of later alarms."""
     best = min(seen, key=lambda one: (one.sees == "objects" and one.case.change.earlier, one.rang.when))
     kinds = list(dict.fromkeys(one.case.kind for one in seen if one.case.kind))
     began = [one for one in seen if one.anew is not None and one.sees == "predictions"]
@@ -246,5 +246,5 @@ def _told(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
 
 
 def _heard(at: Any) -> Moment | str:
-    """Return the question after which answers know of a label: if it came late, the last that was asked before."""
+    """Return the last question that was asked before a label came."""
     return at if at.when == at.number else f"question number {at.when}"

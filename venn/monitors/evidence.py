@@ -1,4 +1,4 @@
-"""Evidence against one claim: its martingale, its detectors, its band."""
+"""Evidence against a claim of a predictor: martingales with their detectors, and a band for sums."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from venn.monitors.sources import Source
 from venn.monitors.sums import number
 from venn.parameters import above_one, fraction, integer, optional, with_methods
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_bool, held_float, held_like, own, param, state
+from venn.saved import Saved, component, own, param, restored_bool, restored_float, restored_like, state
 
 WAITING = 1024  # steps that wait until a trace is asked for
 AT_ONCE = WAITING - 1  # steps that a loop makes in one call, at most
@@ -28,10 +28,10 @@ FORECASTS = compiled.forecasts_step, compiled.forecasts_steps
 
 
 class Packed(NamedTuple):
-    """What a compiled loop needs of a piece of evidence."""
+    """The inputs of a compiled loop for one piece of evidence."""
 
     loop: Any  #: of one step, and of several: see `venn._compiled.evidence`
-    shared: tuple[float, ...]  #: what it reads besides: the same for all pieces
+    shared: tuple[float, ...]  #: further inputs, the same for all pieces
     row: list[float]  #: the beginning of the piece's row
     bets: tuple[Any, ...]  #: whose memories follow
 
@@ -79,7 +79,7 @@ class Evidence(Saved, ABC):
         return None
 
     def went_on(self, row: Floats, latest: Floats) -> None:
-        """Take note of steps that a compiled loop made: its row after them, and the number of each for the trace."""
+        """Update after steps of a compiled loop: its row after them, and the number of each step for the trace."""
 
     @abstractmethod
     def alarms(self) -> list[Alarm]:
@@ -87,13 +87,13 @@ class Evidence(Saved, ABC):
 
     @abstractmethod
     def begin_anew(self) -> None:
-        """Bet from the next step on as if it were the first, where what is proved does not go on."""
+        """Bet from the next step on as if it were the first, if the proof needs a fresh start."""
 
     @abstractmethod
     def near(self, slack: float, again: bool) -> str | None:
-        """Return the detector that is as near to ringing, in the logarithm of its statistic; if any.
+        """Return a detector whose statistic is within `slack` of its threshold, in logarithms; None if none is.
 
-        `again`: after an alarm only those count that start anew; others may still hold what they won.
+        `again`: after an alarm only detectors that start anew count; others may still hold their capital.
         """
 
     def change(self, began: Sequence[int] = (), anew: int = 0) -> ChangePoint:
@@ -124,7 +124,7 @@ def words_of(source: Source) -> str:
 
 
 def _event(source: Source) -> tuple[float, float] | None:
-    """Return what a compiled loop reads of a source; None if it does not know the class: a subclass is another one."""
+    """Return the inputs of a compiled loop for a source; None for an unknown class, subclasses included."""
     event = vars(type(source)).get("loop")
     return None if event is None else (event, getattr(source, "code", 0))
 
@@ -165,12 +165,14 @@ class Exchangeability(Evidence):
     run_length: float = param(above_one)
     memory: int = param(integer, 1, default=MEMORY)
 
-    p_value: float | None = state(optional, held_float, start=None)  # the last one
-    ville: Ville = state(held_like, start=own(_ville))
-    repeated: ShiryaevRoberts = state(held_like, start=own(lambda one: ShiryaevRoberts(one.martingale, one.run_length)))
-    band: DeviationBand | None = state(held_like, start=own(_band))
-    _left: bool = state(held_bool, start=False)  # the band, ever
-    trace: Trace = state(held_like, start=own(lambda one: Trace(one.source.of_event, one.memory)))
+    p_value: float | None = state(optional, restored_float, start=None)  # the last one
+    ville: Ville = state(restored_like, start=own(_ville))
+    repeated: ShiryaevRoberts = state(
+        restored_like, start=own(lambda one: ShiryaevRoberts(one.martingale, one.run_length))
+    )
+    band: DeviationBand | None = state(restored_like, start=own(_band))
+    _left: bool = state(restored_bool, start=False)  # the band, ever
+    trace: Trace = state(restored_like, start=own(lambda one: Trace(one.source.of_event, one.memory)))
 
     def derive(self) -> None:
         """Find the words."""
@@ -210,14 +212,14 @@ class Exchangeability(Evidence):
         return Packed(JUMPERS, tuple(self.martingale.jumps), row, (*bands, self.ville.bets, repeated.bets))
 
     def went_on(self, row: Floats, latest: Floats) -> None:
-        """Take note of steps that a compiled loop made."""
+        """Update after steps of a compiled loop."""
         self.p_value = row.item(compiled.P)
         self.ville.went_on(len(latest), self.ville.bets.log)
         self.repeated.went_on(len(latest), row.item(compiled.SUM))
         self.trace.extend(latest)
 
     def bet(self, ps: Floats, log: float) -> None:
-        """Take note of p-values on which a compiled loop has bet, and of the sum of the second martingale then."""
+        """Update after p-values on which a compiled loop has bet, with the sum of the second martingale."""
         if len(ps):
             self.p_value = float(ps[-1])
             self.ville.went_on(len(ps), self.ville.bets.log)
@@ -247,7 +249,7 @@ class Exchangeability(Evidence):
         self.band, self._left = None if self.band is None else self.band.fresh(), False
 
     def near(self, slack: float, again: bool) -> str | None:
-        """Return the detector that is as near to ringing; after an alarm only `ShiryaevRoberts` counts."""
+        """Return the detector nearest to its threshold, if within `slack`; `again`: only `ShiryaevRoberts` counts."""
         nearest = [(self.repeated.log - self.repeated.log_threshold, "ShiryaevRoberts")]
         if not again and not self.ville.rung:
             nearest.append((self.ville.log - self.ville.log_threshold, "Ville"))
@@ -304,9 +306,9 @@ class PointForecasts(Evidence):
     level: float = param(fraction)
     memory: int = param(integer, 1, default=MEMORY)
 
-    process: ForwardEProcess = state(held_like, start=own(lambda _: ForwardEProcess()))
-    _rung: bool = state(held_bool, start=False)
-    trace: Trace = state(held_like, start=own(lambda one: Trace(True, one.memory)))
+    process: ForwardEProcess = state(restored_like, start=own(lambda _: ForwardEProcess()))
+    _rung: bool = state(restored_bool, start=False)
+    trace: Trace = state(restored_like, start=own(lambda one: Trace(True, one.memory)))
 
     def derive(self) -> None:
         """Find the words, and the logarithm of the threshold."""
@@ -336,7 +338,7 @@ class PointForecasts(Evidence):
         return Packed(FORECASTS, BETS, row, (self.process,))
 
     def went_on(self, row: Floats, latest: Floats) -> None:
-        """Take note of steps that a compiled loop made."""
+        """Update after steps of a compiled loop."""
         self.trace.extend(latest)
 
     def alarms(self) -> list[Alarm]:
@@ -353,10 +355,10 @@ class PointForecasts(Evidence):
         return [Alarm(n, "ForwardEProcess", process.log, sentence, self.name)]
 
     def begin_anew(self) -> None:
-        """Go on: that probabilities are the true ones is one claim, whoever makes them."""
+        """Do nothing: the claim that probabilities are the true ones stays the same when the predictor begins anew."""
 
     def near(self, slack: float, again: bool) -> str | None:
-        """Return the process if it has not rung and is as near to that; else None."""
+        """Return the process if it has not rung but is within `slack` of its threshold; else None."""
         near = not again and not self._rung and self.process.log >= self.log_threshold - slack
         return against("ForwardEProcess", self.name) if near else None
 
@@ -367,10 +369,10 @@ class PointForecasts(Evidence):
 
 
 class AllEvidence:
-    """Pieces of evidence that go on together: in one compiled loop if it knows all of them, else one by one.
+    """Updates several pieces of evidence together: in one compiled loop if it knows all of them, else one by one.
 
-    The loop updates the memories of their bets in place. What else they keep of a step they get by `settle`: whoever
-    reads or changes them calls it first.
+    The loop updates the memories of bets in place. `settle` brings the rest up to date: call it before reading or
+    changing a piece.
 
     Parameters
     ----------
@@ -379,7 +381,7 @@ class AllEvidence:
 
     def __init__(self, pieces: Sequence[Evidence]) -> None:
         self._pieces = pieces
-        self._waiting = 0  # steps that the pieces have not taken note of
+        self._waiting = 0  # steps that the pieces do not know yet
         self._tried: tuple[int, int, Floats] | None = None  # steps that were tried, where, and memories after them
         self._gather()
 
@@ -402,7 +404,7 @@ class AllEvidence:
                 place += bets.size
 
     def settle(self) -> None:
-        """Let all pieces take note of the steps that the loop made."""
+        """Bring all pieces up to date with the steps of the loop."""
         if self._waiting:
             for row, latest, piece in zip(self._rows, self._latest[: self._waiting].T, self._pieces, strict=True):
                 piece.went_on(row, latest)
@@ -410,11 +412,11 @@ class AllEvidence:
 
     @property
     def singly(self) -> bool:
-        """Whether no loop knows all pieces, so that each step is made by itself."""
+        """Whether pieces are updated one by one, since no loop knows all of them."""
         return self._loop is None and len(self._pieces) > 0
 
     def calm(self, scored: Scored, taus: Floats) -> int:
-        """Return how many steps the loop makes before one at which a piece may ring; none is made yet."""
+        """Return the number of steps before one at which a piece may ring; no step is made."""
         if not self._pieces:
             return len(taus)
         self._tried = None
@@ -429,7 +431,7 @@ class AllEvidence:
         return found
 
     def go_on(self, scored: Scored, taus: Floats) -> None:
-        """Make steps, none more than were `calm` just now; whoever looks in between may have let the pieces settle."""
+        """Make at most as many steps as `calm` has just returned; `settle` may have been called in between."""
         if not self._pieces:
             return
         if self._tried is not None and self._tried[:2] == (len(taus), self._waiting):

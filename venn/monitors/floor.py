@@ -36,23 +36,23 @@ from venn.parameters import (
     with_methods,
 )
 from venn.prediction import LEVELS, Floats, Label, Prediction
-from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, state
+from venn.saved import component, own, param, restored_int, restored_like, restored_text, restored_twin, state
 from venn.turns import TakesTurns, changes
 
-TOP = 0.9  # of the largest bet, where what is bet on may lie far below the risk: no step loses more than this share
-GUESSING = 0.5  # chance of a label up to which a predicted loss stands in for those that are not asked for
+TOP = 0.9  # largest share of the capital that one step may lose
+GUESSING = 0.5  # a predicted loss replaces missing labels if a label is asked for with at most this chance
 LOSSES, FLOOR = "losses", "floor"
 
 
 class Loss(Protocol):
-    """What a floor is about: any object with these will do; `guess(prediction, kind)` may be there as well."""
+    """What a floor is about: any object with these methods will do. `guess(prediction, kind)` is optional."""
 
     @property
     def name(self) -> str:
         """What is measured, in a word or two."""
 
     def risk(self, at: float) -> float:
-        """Return the largest mean loss where the floor is at `at`."""
+        """Return the largest mean loss that a floor `at` allows."""
 
     def loss(self, step: Outcomes, kind: Kind, space: LabelSpace) -> float:
         """Return the loss of one step, in [0, 1]."""
@@ -82,7 +82,7 @@ class Accuracy(Parameters):
         return 0.0 if kind.hit(step) else 1.0
 
     def guess(self, prediction: Any, kind: Kind) -> float:
-        """Return the chance of a wrong label by the prediction itself, 0 where it says none."""
+        """Return the chance of a wrong label that the prediction claims; 0 if it claims none."""
         return 1.0 - min((prediction.lower + prediction.upper) / 2, 1.0) if kind.calibrated else 0.0
 
     def said(self, mean: float) -> str:
@@ -223,7 +223,7 @@ def _loss(name: str, value: Any) -> Loss:
 
 @component
 class Floor(Parameters):
-    """What must hold whatever a predictor claims, such as an accuracy of at least .9: `FloorWatch(floor)` watches it.
+    """A requirement on a predictor, such as an accuracy of at least .9: `FloorWatch(floor)` watches it.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ class FloorBets(Sums):
         return memory
 
     def forget(self) -> None:
-        """Let the sum begin anew."""
+        """Reset the Shiryaev-Roberts sum."""
         fresh = self.begin()
         self._memory[2], self._memory[3 + len(self.bets) :] = fresh[2], fresh[3 + len(self.bets) :]
 
@@ -448,15 +448,15 @@ class FloorWatch(TakesTurns, Watching):
 
     floor: Floor = param(floor_of)
     memory: int = param(integer, 1, default=MEMORY)
-    predictor: str = param(held_text, default="", kw_only=True)
+    predictor: str = param(restored_text, default="", kw_only=True)
 
-    bets: FloorBets = state(held_twin, start=own(_bets))
+    bets: FloorBets = state(restored_twin, start=own(_bets))
     bound: StitchedBound = state(
-        held_like, start=own(lambda watch: StitchedBound(2 * min(watch.floor.level, 0.49), empirical=True))
+        restored_like, start=own(lambda watch: StitchedBound(2 * min(watch.floor.level, 0.49), empirical=True))
     )
-    trace: Trace = state(held_like, start=own(lambda watch: Trace(True, watch.memory)))
-    first: int = state(held_int, start=0)  # step at which K rang
-    rung: int = state(held_int, start=0)  # how often R did
+    trace: Trace = state(restored_like, start=own(lambda watch: Trace(True, watch.memory)))
+    first: int = state(restored_int, start=0)  # step at which K rang
+    rung: int = state(restored_int, start=0)  # how often R did
 
     def derive(self) -> None:
         """Find the words."""
@@ -477,7 +477,7 @@ class FloorWatch(TakesTurns, Watching):
         return self.floor.chance < 1
 
     def ask_by_lot(self, chance: float, judged: bool = False) -> None:
-        """Take note that labels are asked for with this least chance, and whether a judge predicts the losses.
+        """Prepare for labels by lot: the least chance of a label, and whether a judge predicts losses.
 
         Raises
         ------
@@ -492,15 +492,15 @@ class FloorWatch(TakesTurns, Watching):
         vars(self).update(vars(type(self)(**(self.parameters | {"floor": floor}))))
 
     def counts(self, part: str = "") -> str:
-        """Return what its steps count: answers; where labels come by lot, questions."""
+        """Return what its steps count: answers, or questions if labels come by lot."""
         return QUESTIONS if self.by_lot else ANSWERS
 
     def among(self, predictions: Mapping[str, Any]) -> Any:
-        """Return the prediction whose loss it gets, of several by name."""
+        """Return the prediction that it judges, from predictions by name."""
         return predictions[self.predictor or next(iter(predictions))]
 
     def guess(self, prediction: Any) -> float:
-        """Return the predicted loss that stands in for a label that is not asked for; 0 where labels are many."""
+        """Return the predicted loss that replaces a missing label; 0 if most labels are asked for."""
         return self.floor.of.guess(prediction, kind_of(prediction)) if self.bets.guessed else 0.0
 
     def loss_of(self, prediction: Prediction, y: Label) -> float:
@@ -557,10 +557,10 @@ class FloorWatch(TakesTurns, Watching):
         self.trace.add(z)
         if bets.log >= self._thresholds[0] and not self.first:
             self.first = self.n
-            rung.append(self._told("Ville", bets.log))
+            rung.append(self._alarm("Ville", bets.log))
         if bets.log_sum >= self._thresholds[1]:
             self.rung += 1
-            rung.append(self._told("ShiryaevRoberts", bets.log_sum))
+            rung.append(self._alarm("ShiryaevRoberts", bets.log_sum))
             bets.forget()
         if rung:
             change, before, detector = self._began(), self.case(), against(rung[0].detector, self.claim)
@@ -575,7 +575,7 @@ class FloorWatch(TakesTurns, Watching):
         return self._took(rung)
 
     def pass_by(self) -> None:
-        """Let a change end: when nothing has rung for `memory` steps, and the floor is kept."""
+        """End the change if nothing has rung for `memory` steps and the floor is kept."""
         found = self.lasting()
         if found is not None and self.n - found.last >= self.memory and not self.below:
             self._put(replace(found, ended=self.n, how=AGAIN))
@@ -586,7 +586,7 @@ class FloorWatch(TakesTurns, Watching):
         return change_point(ratios, self.n)
 
     def mean(self, size: int) -> float:
-        """Return the mean loss of so many latest steps, in [0, 1]; 0 before the first step."""
+        """Return the mean loss of the latest `size` steps, in [0, 1]; 0 before the first step."""
         latest = self.trace.latest(integer("size", size, 1))
         return min(max(float(latest.mean()), 0.0), 1.0) if latest.size else 0.0
 
@@ -603,7 +603,7 @@ class FloorWatch(TakesTurns, Watching):
 
     @property
     def _lasts(self) -> bool:
-        """Whether an alarm has rung among the latest steps, or they are below the floor as they were then."""
+        """Whether the change lasts: an alarm rang among the latest steps, or they are still below the floor."""
         case = self.case()
         return case is not None and (self.n - case.last < self.memory or self.mean(self.memory) > self.floor.risk)
 
@@ -620,19 +620,19 @@ class FloorWatch(TakesTurns, Watching):
         size = min(self.n, self.memory)
         span = f"of the last {size}" if self.n > size else f"of all {size}"
         if not self.below:
-            return f"{self.claim}; {self._said(self.mean(size))} {span}"
+            return f"{self.claim}; {self._in_words(self.mean(size))} {span}"
         parts, case = [], self.case()
         if case is not None and self._lasts:
             since = self.n - case.change.step + 1
             size, span = (since, f"of the {since} since then") if since < size else (size, span)
             begun = str(case.change).replace("about", "about question" if self.by_lot else "about")
-            parts.append(f"since {begun}: {self._said(self.mean(size))} {span}")
+            parts.append(f"since {begun}: {self._in_words(self.mean(size))} {span}")
             parts.append(f"last alarm at {case.last}")
         if self.since_start:
-            parts.append(f"since the start {self._said(self.worst_mean)} at best, by a bound for all steps")
+            parts.append(f"since the start {self._in_words(self.worst_mean)} at best, by a bound for all steps")
         return f"{BELOW}, {self.floor}, {'; '.join(parts)}"
 
-    def _said(self, mean: float) -> str:
+    def _in_words(self, mean: float) -> str:
         """Return a mean loss in words: an estimate, where labels come by lot."""
         return f"{self.floor.of.said(mean)}{'' if self.floor.chance == 1 else ', by estimate,'}"
 
@@ -648,7 +648,7 @@ class FloorWatch(TakesTurns, Watching):
         detector = against("Ville or ShiryaevRoberts" if lasts else "StitchedBound", self.claim)
         return Verdict(BELOW, since, change, LOSSES, detector, self.sentence, reason=self.sentence)
 
-    def _told(self, detector: str, log_evidence: float) -> Alarm:
+    def _alarm(self, detector: str, log_evidence: float) -> Alarm:
         """Return an alarm."""
         floor = self.floor
         seldom, what = f"this alarm ever rings with probability at most {floor.level:g}", ""

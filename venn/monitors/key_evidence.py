@@ -1,4 +1,4 @@
-"""Which of many streams have changed: the evidence of each by itself, and two ways to name some of them."""
+"""Evidence that a stream has changed, for each of many streams, and two procedures that name the changed ones."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from venn.saved import (
     array,
     component,
     each,
-    held_codes,
-    held_finite,
-    held_int,
-    held_text,
     own,
     param,
+    restored_codes,
+    restored_finite,
+    restored_int,
+    restored_text,
     state,
     twin,
 )
 
 FAR = 2**62
-SHOWN = log(20.0)  # of a capital: from there on a change is dated
-BOTH = 0.5  # of the largest logarithm of a capital: what has as much speaks, too
+SHOWN = log(20.0)  # logarithm of a capital from which on a change is dated
+BOTH = 0.5  # a bet is mentioned if its log capital is this share of the largest or more
 SHARES, FIT = "how often classes come", "how labels fit their objects"
 NOTHING = -700.0  # the logarithm of next to nothing
 OUTCOMES = 9  # numbers that a scorer writes
@@ -132,7 +132,7 @@ def holm(logs: Any, level: float, among: int | None = None) -> Integers:
 
 
 class KeyStanding(NamedTuple):
-    """What speaks against one stream so far; the first two numbers never fall.
+    """The evidence that one stream has changed; the first two numbers never fall.
 
     Examples
     --------
@@ -155,7 +155,7 @@ STREAMS, EACH = own(lambda one: len(one.memory)), own(lambda one: (len(one.memor
 
 @component
 class KeyEvidence(Saved):
-    """Bets against one of many streams that its examples come in random order, and remembers the most it has won.
+    """Bets against the claim that a stream's examples come in random order, and keeps the largest capital.
 
     It bets on the p-values of its predictions, as a `Monitor` does: on the ranks of true labels where an error rate is
     guaranteed, else on the event that is. Where labels are classes it also bets on how often each comes, as `rarity`
@@ -196,15 +196,15 @@ class KeyEvidence(Saved):
     seed: int = param(integer, 0, default=0, kw_only=True)
     trains: bool = param(flag, default=False, kw_only=True)
 
-    n: int = state(held_int, start=0)
-    _round: int = state(held_int, 1, start=1)
+    n: int = state(restored_int, start=0)
+    _round: int = state(restored_int, 1, start=1)
     #: Logarithms of the e-value and of 1 / p of earlier periods; and since when, and what, of their latest.
-    _before: Floats = state(held_finite, (2,), start=own(lambda _: np.array([NOTHING, 0.0])))
-    _before_since: int = state(held_int, start=0)
-    _before_kind: str = state(held_text, start="")
-    _guaranteed: str | None = state(optional, held_text, start=None)
+    _before: Floats = state(restored_finite, (2,), start=own(lambda _: np.array([NOTHING, 0.0])))
+    _before_since: int = state(restored_int, start=0)
+    _before_kind: str = state(restored_text, start="")
+    _guaranteed: str | None = state(optional, restored_text, start=None)
     counts: Integers = state(
-        held_codes, own(lambda one: (len(label_space(one.classes).labels),)), 0, FAR,
+        restored_codes, own(lambda one: (len(label_space(one.classes).labels),)), 0, FAR,
         start=own(lambda one: np.zeros(len(label_space(one.classes).labels), np.int64)),
     )  # fmt: skip
     memory: Floats = state(array(None, WIDTH), start=own(lambda one: no_bets(int(len(one.counts) > 0))))
@@ -213,11 +213,11 @@ class KeyEvidence(Saved):
         start=own(lambda one: _no_traces(len(one.memory))),
     )
     #: Of each bet the step after which a change shows, and the largest logarithm when that was looked for.
-    _since: Integers = state(held_codes, EACH, 0, FAR, start=own(lambda one: np.zeros(len(one.memory), np.int64)))
-    _looked: Floats = state(held_finite, EACH, start=own(lambda one: np.zeros(len(one.memory))))
+    _since: Integers = state(restored_codes, EACH, 0, FAR, start=own(lambda one: np.zeros(len(one.memory), np.int64)))
+    _looked: Floats = state(restored_finite, EACH, start=own(lambda one: np.zeros(len(one.memory))))
 
     def derive(self) -> None:
-        """Make what reads predictions."""
+        """Set up the reading of predictions."""
         self.space, self._ties = label_space(self.classes), Ties(self.seed)
         self._scorer = Scorer("the predictor", self.space)
         self._numbers = np.empty(OUTCOMES)
@@ -229,7 +229,7 @@ class KeyEvidence(Saved):
             raise ValueError(f"memory must be that of {wanted} bets, got {len(self.memory)}")
 
     def _bet_on(self, guaranteed: str) -> tuple[Any, ...]:
-        """Return what is bet on, besides how often classes come."""
+        """Return the sources of p-values, besides the frequencies of classes."""
         each = usual_sources(guaranteed, self.space.labels)
         return tuple(one for one in each if not isinstance(one, ClassShare))
 
@@ -256,7 +256,7 @@ class KeyEvidence(Saved):
         self._looked = np.append(np.zeros(more), self._looked)
 
     def update(self, prediction: Any, y: Any) -> None:
-        """Take notice of a label, and of what was said of its object just before it is learned; None: nothing was.
+        """Process a label and the prediction for its object from just before it is learned; None if there is none.
 
         Raises
         ------
@@ -319,7 +319,7 @@ class KeyEvidence(Saved):
 
     @property
     def standing(self) -> KeyStanding:
-        """What speaks against it so far."""
+        """The evidence so far."""
         if self._standing is None:
             self._standing = self._stands()
         return self._standing

@@ -31,7 +31,7 @@ def xlogy(x: float, y: float) -> float:
 
 
 class Judged(NamedTuple):
-    """How the outcome of a prediction is told: what is shown of it, what is asked of it, and both answers."""
+    """The words for the outcome of a prediction: what is shown, the question about it, and its two answers."""
 
     said: str = "predicted"
     asked: str = "right?"
@@ -49,7 +49,7 @@ class Kind(ABC):
     score: ClassVar[Callable[..., int]]  #: compiled: (numbers, predicted, truth, scores (9,), row) -> FINE, or not
     score_each: ClassVar[Callable[..., int] | None] = None  #: the same of n: the number of the first that is not fine
     columns: ClassVar[tuple[str, ...]]  #: columns that a monitor averages, in the order of `add`
-    means: ClassVar[tuple[str, ...]]  #: columns of `curves` of which a record gives the means
+    means: ClassVar[tuple[str, ...]]  #: columns of `curves` whose means a record gives
     table: ClassVar[Mapping[str, str]]  #: those of `means` shown in tables, and their headings
     figures: ClassVar[frozenset[str]]  #: a record's figures of it: "curves", "errors", "martingales", "reliability"
     calibrated: ClassVar[bool] = True  #: whether `confidence` is the probability of a hit
@@ -113,7 +113,7 @@ class Kind(ABC):
         return bool(step.predicted == step.truth)
 
     def finished(self, means: Mapping[str, float]) -> dict[str, float]:
-        """Return what is shown, given the means of columns."""
+        """Return the numbers to show, given the means of columns."""
         return dict(means)
 
     @abstractmethod
@@ -147,10 +147,10 @@ class Kind(ABC):
 
     @abstractmethod
     def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
-        """Return what was claimed and what came true on average over the steps of `span`, as text."""
+        """Return claim and outcome on average over the steps of `span`, as text."""
 
     def doubt(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
-        """Return the same where they depart more than chance does."""
+        """Return the same if they differ by more than chance."""
         return f"{self.said(means, span, guaranteed)}, which chance hardly explains"
 
     @abstractmethod
@@ -203,11 +203,11 @@ class Kind(ABC):
         return self.made(*arrays, space.labels, *known), start
 
     def known(self, prediction: Any) -> tuple[Any, ...]:
-        """Return what is kept of a prediction beside its arrays."""
+        """Return what a journal keeps of a prediction beside its arrays."""
         return ()
 
     def apart(self, one: Any, other: Any) -> float:
-        """Return how far the numbers of two kept predictions are apart, where the largest is 1.
+        """Return the largest relative difference of the numbers of two kept predictions.
 
         It is infinite where they differ in more: in size, or in what they choose.
         """
@@ -223,7 +223,7 @@ class Kind(ABC):
         return float(np.abs(numbers[off] - others[off]).max()) / largest
 
     def _read(self, prediction: Any) -> tuple[list[Any], Floats]:
-        """Return of a kept prediction what is equal or not, and the numbers that rounding may change."""
+        """Return the part of a kept prediction that must be equal, and the numbers that rounding may change."""
         chosen: list[Any] = [self.chosen(prediction)]
         numbers: list[float] = []
         for value in self.known(prediction):
@@ -249,7 +249,7 @@ class Kind(ABC):
         """Return a prediction's claim as short text; `tell` turns a label into text."""
 
     def judged_by(self, prediction: Any, tell: Callable[[Label], str]) -> str:
-        """Return as short text what the outcome is compared with: the label, or all of a set or interval."""
+        """Return as short text what is compared with the outcome: the label, or the whole set or interval."""
         return tell(prediction.label)
 
     def best(self, prediction: Any, tell: Callable[[Label], str]) -> str:
@@ -266,7 +266,7 @@ class Kind(ABC):
 
 
 class ErrorKind(Kind):
-    """Base of sets and intervals, which err where they miss the true label: at most, or just, as often as they say."""
+    """Base of sets and intervals. An error is a true label that they miss."""
 
     what: ClassVar[str]  #: what errs, for sentences
     figures: ClassVar[frozenset[str]] = frozenset({"errors"})
@@ -322,7 +322,7 @@ class ErrorKind(Kind):
 
 
 class Recalled(NamedTuple):
-    """What a record knows of a prediction with probabilities."""
+    """The part of a prediction with probabilities that a record keeps."""
 
     kind: Kind
     label: Label

@@ -10,10 +10,10 @@ import numpy as np
 
 from venn._compiled import martingales as compiled
 from venn._compiled.martingales import CELLS, EPSILONS, WIDTH, no_bets, run_cells
-from venn.monitors.sums import OfNumbers, held_memory
-from venn.parameters import LARGEST, fraction, integer, is_number, optional, with_methods
+from venn.monitors.sums import OfNumbers, restored_memory
+from venn.parameters import LARGEST_INTEGER, fraction, integer, is_number, optional, with_methods
 from venn.prediction import Floats
-from venn.saved import component, held_codes, own, param, state
+from venn.saved import component, own, param, restored_codes, state
 
 # -------------------------------------------------------------------------------------------------------------- betting
 # The base of test martingales: checked p-values, a compiled bet.
@@ -133,9 +133,9 @@ class Power(Bettor):
         return self.kappa, math.log(self.kappa)
 
 
-def _held_sums(name: str, memory: Any, size: int) -> Floats:
+def _restored_sums(name: str, memory: Any, size: int) -> Floats:
     """Return the memory of a `SimpleMixture` in a state: below 0 its series would not end."""
-    found = held_memory(name, memory, size)
+    found = restored_memory(name, memory, size)
     if not (found[2:] >= 0).all():
         raise ValueError(f"{name} must have no sums below 0, got {found[2:].tolist()}")
     return found
@@ -168,13 +168,13 @@ class SimpleMixture(Bettor):
 
     size = 4  # as of `Power`
 
-    _memory: Floats = state(_held_sums, own(lambda one: one.size), start=own(lambda one: one.begin()))
+    _memory: Floats = state(_restored_sums, own(lambda one: one.size), start=own(lambda one: one.begin()))
 
 
-def _held_cells(name: str, memory: Any, size: int) -> Floats:
+def _restored_cells(name: str, memory: Any, size: int) -> Floats:
     """Return the memory of a `PlugIn` in a state: those of its window are numbers of cells."""
-    cells = held_memory(name, memory, size)[6 + CELLS : -(CELLS + 1)]
-    held_codes(f"window of {name}", cells, cells.shape, 0, CELLS, np.float64)
+    cells = restored_memory(name, memory, size)[6 + CELLS : -(CELLS + 1)]
+    restored_codes(f"window of {name}", cells, cells.shape, 0, CELLS, np.float64)
     return memory
 
 
@@ -219,9 +219,9 @@ class PlugIn(Bettor):
     _run = staticmethod(compiled.run_plug_in)
 
     uniform: float = param(fraction, default=0.05)
-    window: int | None = param(optional, integer, 1, LARGEST, default=None, sized=True)
+    window: int | None = param(optional, integer, 1, LARGEST_INTEGER, default=None, sized=True)
 
-    _memory: Floats = state(_held_cells, own(lambda one: one.size), start=own(lambda one: one.begin()))
+    _memory: Floats = state(_restored_cells, own(lambda one: one.size), start=own(lambda one: one.begin()))
 
     @property
     def constants(self) -> Any:

@@ -24,17 +24,17 @@ from venn.monitors.verdict import CHANGED, Judge, Latest, Verdict
 from venn.monitors.watching import AGAIN, LASTED, Case, Watching
 from venn.parameters import above_one, ascending, fraction, integer, one_of, optional, with_methods
 from venn.prediction import Floats, Label, Prediction
-from venn.saved import component, held_int, held_like, held_text, held_twin, own, param, state
+from venn.saved import component, own, param, restored_int, restored_like, restored_text, restored_twin, state
 from venn.smoothing import Smoothing
 from venn.turns import TakesTurns, asks, changes
 
-WINDOW = 1000  # latest steps of which a verdict speaks, where nobody says otherwise
-OFTEN = 10  # steps between two looks whether a change has ended
-LATER = 64  # steps that curves take in together: nothing rings by them
+WINDOW = 1000  # latest steps that a verdict is about, by default
+OFTEN = 10  # steps between two checks whether a change has ended
+LATER = 64  # steps that curves add at once; no alarm depends on curves
 
 
 def labels_of(name: str, value: Any) -> Any:
-    """Return the labels of a space of classes, another space itself; or say what is wrong with them."""
+    """Return the labels of a space of classes, or another space itself; refuse anything else."""
     space: LabelSpace = value if isinstance(value, LabelSpace) else Classes(value)
     return space.labels or space
 
@@ -60,14 +60,14 @@ def _sources(name: str, values: Any, space: LabelSpace) -> tuple[Source, ...]:
     return tuple(values)
 
 
-def _held_kind(name: str, value: Any) -> str:
+def _restored_kind(name: str, value: Any) -> str:
     """Return the name of a kind of predictions of a state, or say what it must be."""
-    return one_of(name, held_text(name, value), tuple(KINDS))
+    return one_of(name, restored_text(name, value), tuple(KINDS))
 
 
-def _held_truths(name: str, value: Any, none: deque[int] | None, space: LabelSpace) -> deque[int] | None:
+def _restored_truths(name: str, value: Any, none: deque[int] | None, space: LabelSpace) -> deque[int] | None:
     """Return the codes of the latest labels of a state, None where labels are not classes; or say what they must be."""
-    codes = held_like(name, value, none)
+    codes = restored_like(name, value, none)
     if none is None:
         return None
     if not all(type(one) is int and 0 <= one < len(space.labels) for one in codes):
@@ -75,7 +75,7 @@ def _held_truths(name: str, value: Any, none: deque[int] | None, space: LabelSpa
     return deque(codes, none.maxlen)
 
 
-def _held_evidence(name: str, values: Any, space: LabelSpace) -> tuple[Evidence, ...]:
+def _restored_evidence(name: str, values: Any, space: LabelSpace) -> tuple[Evidence, ...]:
     """Return the evidence of a state, or say what it must be."""
     if type(values) is not tuple or not all(isinstance(one, Exchangeability | PointForecasts) for one in values):
         raise ValueError(f"{name} must be a tuple of evidence, got {values!r}")
@@ -186,27 +186,29 @@ class Monitor(TakesTurns, Watching):
     def _no_truths(self) -> deque[int] | None:
         return deque(maxlen=self.window) if label_space(self.classes).labels else None
 
-    _predictions: str | None = state(optional, _held_kind, start=None)  # the name of their kind
-    _guaranteed: str | None = state(optional, held_text, start=None)
-    _means: Means = state(held_twin, start=own(_new_means))
-    _truths: deque[int] | None = state(_held_truths, own(_no_truths), SPACE, start=own(_no_truths))  # codes
-    _evidence: tuple[Evidence, ...] = state(_held_evidence, SPACE, start=())
+    _predictions: str | None = state(optional, _restored_kind, start=None)  # the name of their kind
+    _guaranteed: str | None = state(optional, restored_text, start=None)
+    _means: Means = state(restored_twin, start=own(_new_means))
+    _truths: deque[int] | None = state(_restored_truths, own(_no_truths), SPACE, start=own(_no_truths))  # codes
+    _evidence: tuple[Evidence, ...] = state(_restored_evidence, SPACE, start=())
     #: Of the mean conditional accuracy.
-    _accuracy: StitchedBound = state(held_like, start=own(lambda _: StitchedBound(0.05, empirical=True)))
-    _calibration: CalibrationBins = state(held_like, start=own(lambda _: CalibrationBins()))
+    _accuracy: StitchedBound = state(restored_like, start=own(lambda _: StitchedBound(0.05, empirical=True)))
+    _calibration: CalibrationBins = state(restored_like, start=own(lambda _: CalibrationBins()))
     #: Steps after which bets have begun or will begin anew, see `begin_anew`.
     _begins: tuple[int, ...] = state(ascending, start=own(lambda one: one.restarts))
-    _anew: int = state(held_int, start=0)  # the step after which everything began anew
+    _anew: int = state(restored_int, start=0)  # the latest step after which everything began anew
 
     def derive(self) -> None:
-        """Make what scores predictions."""
+        """Set up the scoring of predictions."""
         self.space = label_space(self.classes)
         self._judge = Judge(self.level, self.window)
         self._smoothing = Smoothing(self.seed)
         self._scorer = Scorer("the predictor", self.space)
-        self._last: tuple[Prediction, Label, Any, Any] | None = None  # whose scores are held now, and both codes
+        self._last: tuple[Prediction, Label, Any, Any] | None = (
+            None  # the step whose scores are in the buffers, with both codes
+        )
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
-        self._later, self._waiting = _no_steps(LATER, 0), 0  # steps that no curve has taken in yet
+        self._later, self._waiting = _no_steps(LATER, 0), 0  # steps that curves have not added yet
         self._together = AllEvidence(self._evidence)
         if self._predictions is not None:
             self._score(KINDS[self._predictions])
@@ -220,12 +222,12 @@ class Monitor(TakesTurns, Watching):
             self._later = _no_steps(LATER, len(self._row))
 
     def _settle(self) -> None:
-        """Let curves and evidence take note of all steps, before somebody looks at them."""
+        """Bring curves and evidence up to date before they are read."""
         self._together.settle()
         self._draw()
 
     def _draw(self) -> None:
-        """Let curves take in the steps that wait."""
+        """Add the waiting steps to the curves."""
         count, self._waiting = self._waiting, 0
         if count:
             self._add(self._later.part(slice(count)))
@@ -257,7 +259,7 @@ class Monitor(TakesTurns, Watching):
 
     @property
     def ringing(self) -> ChangePoint | None:
-        """If an alarm rang at the latest step: when the change began that it belongs to, an estimate."""
+        """The estimated beginning of the change whose alarm rang at the latest step; None if none rang."""
         case = self.case()
         return case.change if case is not None and case.last == self.n else None
 
@@ -424,7 +426,7 @@ class Monitor(TakesTurns, Watching):
 
     @asks
     def quiet(self, scored: Scored) -> int:
-        """Return how many of these steps, perhaps the first of them only, ring for certain no alarm; none is made."""
+        """Return a number of first steps at which certainly no alarm rings; no step is made."""
         n = self.n
         if n in self._begins or self._together.singly:
             return 0
@@ -438,7 +440,7 @@ class Monitor(TakesTurns, Watching):
 
     @changes
     def go_on(self, scored: Scored, looked: Sequence[int] = ()) -> list[dict[str, Any]]:
-        """Make steps, none more than were `quiet` just now; return the figures after each of these numbers of them."""
+        """Make at most as many steps as `quiet` has just returned; return the figures at the given places."""
         size, done, shown = len(scored.truths), 0, list[dict[str, Any]]()
         if not size:
             return shown
@@ -456,7 +458,7 @@ class Monitor(TakesTurns, Watching):
         return shown
 
     def _add(self, scored: Scored) -> None:
-        """Let all curves take in steps, after those that waited."""
+        """Add steps to all curves, after those that wait."""
         kind, means = self._kind, self._means
         table = np.empty((len(scored.truths), len(kind.columns)))
         hits = kind.add_many(scored, self.clip, means.sums, table)
@@ -526,9 +528,10 @@ class Monitor(TakesTurns, Watching):
         return self._took(rung) if rung else ()
 
     def _rang(self, latest: Latest, rung: Sequence[Alarm], witness: Evidence) -> None:
-        """Take note of alarms: they go on with the change that lasts, unless they can only be about a later one.
+        """Record alarms: they continue the present change, unless they can only be about a later one.
 
-        That is so if the predictor has begun anew since, or if after a calm the estimate lies behind all that rang.
+        They are about a later one if the predictor has begun anew since, or if the estimate lies after all earlier
+        alarms.
         """
         before, n = self.lasting(), latest.n
         anew = 0 if before is None else before.anew
@@ -537,7 +540,7 @@ class Monitor(TakesTurns, Watching):
         self._note(found, bool(anew) or later)
 
     def pass_by(self) -> None:
-        """Let a change end: when nothing has rung for the window, and the latest steps keep what is claimed."""
+        """End the change if nothing has rung for the window and the latest steps are as claimed."""
         found = self.lasting()
         late = -1 if found is None else self.n - found.last - self.window
         due = late >= 0 and not late % OFTEN
@@ -712,7 +715,7 @@ class Monitor(TakesTurns, Watching):
 
     @asks
     def figures(self) -> dict[str, Any]:
-        """Return of the snapshot what a point of its curves needs: ``curves``, ``window`` and ``evidence``."""
+        """Return what a point of the curves needs of the snapshot: ``curves``, ``window`` and ``evidence``."""
         self._settle()
         shown: dict[str, Any] = {
             "curves": {},

@@ -1,4 +1,4 @@
-"""Which of several streams of p-values are not uniform: named with a bound on the chance of ever naming a wrong one."""
+"""Names the streams of p-values that are not uniform, with a bound on the chance of ever naming a wrong one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from venn._compiled.martingales import WIDTH, bet_each, no_bets
 from venn.parameters import fraction, integer
 from venn.prediction import Floats, Integers
-from venn.saved import Saved, array, component, held_int, own, param, state
+from venn.saved import Saved, array, component, own, param, restored_int, state
 from venn.smoothing import Smoothing
 
 MOST = 100  # streams: of more, none is worth a name
@@ -18,7 +18,7 @@ FAR = 2**62
 
 
 def rarity(counts: Any, code: int, tau: float) -> float:
-    """Return the p-value of the last example's value among all, where a value is strange that few others have.
+    """Return the p-value of the last example's value among all: rare values are strange.
 
     p = (#{a_i > a} + tau #{a_i = a}) / n, where a_i is minus the number of examples that have the value of example i.
     It treats all examples alike: while they are exchangeable, the p-values of successive examples are independent and
@@ -41,7 +41,7 @@ def rarity(counts: Any, code: int, tau: float) -> float:
 
 
 def rarity_of(counts: list[int], code: int, tau: float) -> float:
-    """Return `rarity`, of counts in a list: for few classes that is faster."""
+    """Return `rarity` from counts in a list, which is faster for few classes."""
     count, rarer, alike, total = counts[code], 0, 0, 0
     for one in counts:
         total += one
@@ -85,7 +85,7 @@ class Naming(Saved):
     streams: int = param(integer, 1, MOST)
     level: float = param(fraction)
 
-    round: int = state(held_int, 1, start=1)
+    round: int = state(restored_int, 1, start=1)
     #: The step at which each was named in this round; 0: it was not.
     named: Integers = state(
         array("streams", of=np.int64, below=FAR), start=own(lambda one: np.zeros(one.streams, np.int64))
@@ -128,7 +128,7 @@ class Naming(Saved):
         return self.called(step)
 
     def called(self, step: int) -> list[int]:
-        """Return the streams that are named at this step, for whose p-values bets have been made."""
+        """Return the streams that are named at this step; a compiled loop has made the bets."""
         found: list[int] = []
         while True:
             best = int(np.where(self.named == 0, self._memory[:, 2], -inf).argmax())

@@ -14,7 +14,7 @@ from venn.monitors.calibration import CLIP, MeanLogLoss
 from venn.monitors.evidence import Scored
 from venn.monitors.kinds import KINDS
 from venn.monitors.sums import Tallies, WidthBins, class_codes
-from venn.parameters import LARGEST, fraction, integer, is_number
+from venn.parameters import LARGEST_INTEGER, fraction, integer, is_number
 from venn.parameters import class_codes as codes_of
 from venn.prediction import LEVELS, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities, ManyPredictionSets
@@ -98,7 +98,7 @@ class Scorecard(Card):
     (4, True)
     """
 
-    bins: int = param(integer, 1, LARGEST, default=10, sized=True)
+    bins: int = param(integer, 1, LARGEST_INTEGER, default=10, sized=True)
     clip: float = param(fraction, default=CLIP)
 
     def derive(self) -> None:
@@ -321,7 +321,7 @@ class SetScorecard(Card):
     (0, 3)
     """
 
-    bins: int = param(integer, 1, LARGEST, default=20, sized=True)
+    bins: int = param(integer, 1, LARGEST_INTEGER, default=20, sized=True)
 
     @property
     def columns(self) -> dict[str, int]:

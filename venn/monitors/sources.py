@@ -20,12 +20,12 @@ from venn.saved import (
     Saved,
     array,
     component,
-    held_array,
-    held_finite,
-    held_int,
-    held_like,
     own,
     param,
+    restored_array,
+    restored_finite,
+    restored_int,
+    restored_like,
     state,
 )
 
@@ -300,7 +300,7 @@ def level_shares(sources: Sequence[Source]) -> list[float]:
 # How strange an object is among others, as a p-value: rankings by distances to the nearest, for `Drift` to bet on.
 
 ROOM = 64  # objects
-LARGEST = 1e150  # its square is finite
+LARGEST_VALUE = 1e150  # its square is finite
 
 
 class Ranking(Protocol):
@@ -357,7 +357,7 @@ def plain(rows: Floats, gaps: bool) -> Bools:
     What watches objects refuses none of them, if it takes objects of so many columns.
     """
     size = np.abs(rows)
-    fine = (size < LARGEST) & ((size > 1 / LARGEST) | (size == 0))
+    fine = (size < LARGEST_VALUE) & ((size > 1 / LARGEST_VALUE) | (size == 0))
     return np.asarray((fine | np.isnan(rows) if gaps else fine).all(axis=1))
 
 
@@ -373,7 +373,7 @@ class Crowd(Saved):
 
     _objects: Floats = state(array(None, None), start=own(lambda _: np.zeros((0, 0))))
     #: Ascending; infinite where there are fewer others.
-    _near: Floats = state(held_array, own(_shape_of_near), start=own(lambda crowd: np.zeros((0, crowd.neighbours))))
+    _near: Floats = state(restored_array, own(_shape_of_near), start=own(lambda crowd: np.zeros((0, crowd.neighbours))))
 
     def derive(self) -> None:
         """Count, stand the objects in columns, and find how strange each is."""
@@ -398,8 +398,8 @@ class Crowd(Saved):
     def clean(self, x: Any) -> Floats:
         """Return an object as numbers, or say what is wrong with it."""
         clean = measured(x, self.features)
-        if not abs(clean).max() < LARGEST:
-            raise ValueError(f"x must lie within {LARGEST:g}, got {abs(clean).max():g}")
+        if not abs(clean).max() < LARGEST_VALUE:
+            raise ValueError(f"x must lie within {LARGEST_VALUE:g}, got {abs(clean).max():g}")
         return clean
 
     def room(self, features: int) -> tuple[tuple[Floats, Floats, Floats], int]:
@@ -483,8 +483,8 @@ class AmongAll(ByDistance):
     neighbours: int = param(integer, 1, default=10)
     size: int | None = param(optional, integer, own(lambda one: one.neighbours + 1), default=None)
 
-    _before: int = state(held_int, start=0)  # objects in earlier bags
-    _crowd: Crowd = state(held_like, start=own(_crowd_of))
+    _before: int = state(restored_int, start=0)  # objects in earlier bags
+    _crowd: Crowd = state(restored_like, start=own(_crowd_of))
 
     @property
     def martingale(self) -> Martingale:
@@ -575,9 +575,11 @@ class AgainstFirst(ByDistance):
     neighbours: int = param(_at_most_half, own(lambda one: one.size // 2), default=10)
     risk: float = param(fraction, default=0.001)
 
-    n: int = state(held_int, start=0)
-    _values: Floats = state(held_finite, own(_of_second_half), start=own(lambda one: np.zeros(_of_second_half(one))))
-    _crowd: Crowd = state(held_like, start=own(_crowd_of))
+    n: int = state(restored_int, start=0)
+    _values: Floats = state(
+        restored_finite, own(_of_second_half), start=own(lambda one: np.zeros(_of_second_half(one)))
+    )
+    _crowd: Crowd = state(restored_like, start=own(_crowd_of))
 
     def derive(self) -> None:
         """Compute what the sample may err by."""

@@ -9,17 +9,26 @@ import numpy as np
 
 from venn._compiled.outcomes import mean_of_latest
 from venn.machines.machine import grown
-from venn.parameters import LARGEST, TRUTH, Parameters, array_of, integer, is_number, several_names, with_methods
+from venn.parameters import (
+    LARGEST_INTEGER,
+    TRUTH,
+    Parameters,
+    array_of,
+    integer,
+    is_number,
+    several_names,
+    with_methods,
+)
 from venn.prediction import SUM, Floats, Integers, sum_may_miss
 from venn.saved import (
     Saved,
     checked_keys,
     component,
-    held_finite,
-    held_int,
     mergeable,
     own,
     param,
+    restored_finite,
+    restored_int,
     same,
     state,
     taken_apart,
@@ -121,10 +130,10 @@ def class_codes(name: str, values: Any, n: int, c: int, wanted: str = "", kinds:
 Table = dict[str, Floats]
 
 
-def _held_table(name: str, table: Any, columns: dict[str, int]) -> Table:
+def _restored_table(name: str, table: Any, columns: dict[str, int]) -> Table:
     """Return the table of a state, or say what it must be."""
     checked_keys(name, table, columns)
-    return {one: held_finite(f"{one} of {name}", table[one], (size,)).copy() for one, size in columns.items()}
+    return {one: restored_finite(f"{one} of {name}", table[one], (size,)).copy() for one, size in columns.items()}
 
 
 @component
@@ -137,7 +146,7 @@ class Tallies(Saved):
     unnamed = 0
 
     _table: Table = state(
-        _held_table, own(lambda one: one.columns),
+        _restored_table, own(lambda one: one.columns),
         start=own(lambda one: {name: np.zeros(size) for name, size in one.columns.items()}),
     )  # fmt: skip
 
@@ -225,7 +234,7 @@ class WidthBins(Parameters):
     array([0.25, 0.5 , 0.75])
     """
 
-    bins: int = param(integer, 1, LARGEST, default=10)
+    bins: int = param(integer, 1, LARGEST_INTEGER, default=10)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts i / bins."""
@@ -248,7 +257,7 @@ class MassBins(Parameters):
     array([0.2])
     """
 
-    bins: int = param(integer, 1, LARGEST, default=10)
+    bins: int = param(integer, 1, LARGEST_INTEGER, default=10)
 
     def cuts(self, probabilities: Floats) -> Floats:
         """Return the cuts."""
@@ -317,7 +326,7 @@ class CalibrationBins(Tallies):
     8
     """
 
-    bins: int = param(integer, 1, LARGEST, default=10, sized=True)
+    bins: int = param(integer, 1, LARGEST_INTEGER, default=10, sized=True)
 
     def derive(self) -> None:
         """Find the cuts."""
@@ -418,9 +427,9 @@ class Means(Saved):
     names: tuple[str, ...] = param(several_names)
     window: int = param(integer, 1)
 
-    n: int = state(held_int, start=0)
-    sums: Floats = state(held_finite, own(_columns_of), start=own(lambda means: np.zeros(_columns_of(means))))
-    _ring: Floats = state(held_finite, own(_latest), start=own(lambda means: np.zeros(_latest(means))))
+    n: int = state(restored_int, start=0)
+    sums: Floats = state(restored_finite, own(_columns_of), start=own(lambda means: np.zeros(_columns_of(means))))
+    _ring: Floats = state(restored_finite, own(_latest), start=own(lambda means: np.zeros(_latest(means))))
 
     @property
     def state(self) -> dict[str, Any]:
@@ -460,10 +469,10 @@ class Means(Saved):
 # The base of what a compiled loop updates step by step.
 
 
-def held_memory(name: str, memory: Any, size: int) -> Floats:
+def restored_memory(name: str, memory: Any, size: int) -> Floats:
     """Return the memory of a `Sums` in a state, whose first number is one of steps; or say what it must be."""
-    found = held_finite(name, memory, (size,))
-    if not 0 <= found[0] <= LARGEST:
+    found = restored_finite(name, memory, (size,))
+    if not 0 <= found[0] <= LARGEST_INTEGER:
         raise ValueError(f"{name} must begin with a number of steps, got {found[0]}")
     return found
 
@@ -480,7 +489,7 @@ class Sums(Saved):
     _width: ClassVar[tuple[int, ...]] = ()  # of what the loop writes after each number
     _inputs: ClassVar[tuple[int, ...]] = (1,)  # shape of what it reads in one step
 
-    _memory: Floats = state(held_memory, own(lambda one: one.size), start=own(lambda one: one.begin()))
+    _memory: Floats = state(restored_memory, own(lambda one: one.size), start=own(lambda one: one.begin()))
 
     @property
     def constants(self) -> Any:

@@ -19,26 +19,26 @@ from venn.saved import saved
 
 CLAIMED, EARLY, DOUBTFUL, CHANGED = "as claimed", "too early to say", "doubtful", "changed"
 USELESS = "no better than guessing"
-BELOW = "below the floor"  # that the user has set, see `venn.monitors.floor`
+BELOW = "below the floor"  # a floor set by the user: see `venn.monitors.floor`
 STATES = (CLAIMED, EARLY, DOUBTFUL, USELESS, CHANGED, BELOW)  #: from the best to the worst
 LONGEST = 25  # words of a sentence
-LIKELY = 0.65  # share from which one is told whether labels may be exchanged
-BRIEF = 150  # latest steps that are judged beside a window of more: what comes and goes cancels in the longer one
+LIKELY = 0.65  # share from which on a verdict says that labels may be exchanged
+BRIEF = 150  # latest steps that are judged besides the window: passing departures cancel in the longer one
 SKILL = 0.05  # least share of the loss of guessing that a predictor must save to be better than guessing
-VISIBLE = 0.1  # least departure from what is claimed that is looked for
+VISIBLE = 0.1  # least departure from a claim that must be found
 CLOSE = 0.005  # shares that are written alike
 ONE_DEVIATION = 0.5  # exponent of the chance bounds at one standard deviation, at most: more asks for a word
 NO_EVIDENCE, LATEST = "none", "latest steps"
-OF_OBJECTS, OF_CLASSES = "objects", "classes"  # what verdicts rest on that are of no predictor
+OF_OBJECTS, OF_CLASSES = "objects", "classes"  # what verdicts of watchers without a predictor rest on
 OF_WHAT = {OF_OBJECTS: "objects", OF_CLASSES: "classes, or objects within them,"}
 KEPT_PROMISE = "their labels keep the promise"
 EITHER = "the latest labels do not tell whether the classes come in other shares or objects within them look different"
 
 
 class Came(NamedTuple):
-    """What came true over some steps, beside what was claimed for them."""
+    """Outcomes over some steps, beside the claims for them."""
 
-    what: str  #: "right" or "wrong": of which the shares are
+    what: str  #: "right" or "wrong": what the shares count
     share: float
     lower: float
     upper: float
@@ -49,17 +49,17 @@ class Came(NamedTuple):
 
     @property
     def exchanged(self) -> bool:
-        """Whether what was claimed to be likely fails as often as it should come: as where two labels are exchanged."""
+        """Whether likely events fail as often as they should come, as if two labels were exchanged."""
         return self.what == "right" and self.lower >= LIKELY and self.share <= 1 - self.lower + VISIBLE
 
     @property
     def better(self) -> bool:
-        """Whether more came true than was claimed: the numbers are wrong, the answers are not."""
+        """Whether more came true than was claimed: then the numbers are wrong, but the answers are good."""
         return self.what == "right" and self.share - self.upper >= CLOSE
 
     @property
     def beside(self) -> str:
-        """The claim in words: its end that is nearer to what came true."""
+        """The claim in words: the end of it that is nearer to the outcome."""
         share, lower, upper = (float(one) for one in (self.share, self.lower, self.upper))
         claimed = min(max(share, lower), upper)
         close = abs(share - claimed) < CLOSE or (self.what == "wrong" and share < lower)
@@ -67,7 +67,7 @@ class Came(NamedTuple):
 
 
 def came(means: Mapping[str, float], guaranteed: str | None, size: int) -> Came | None:
-    """Return what came true beside what was claimed, of means over some steps; None where nothing is claimed.
+    """Return outcomes and claims from means over some steps; None where nothing is claimed.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Moment:
     number: int
     time: float | None = None  #: seconds since 1970; None where that is not known
     id: int | str | None = None
-    asked: int | None = None  #: of an answer, how many questions had been asked when it came; None: not later ones
+    asked: int | None = None  #: of an answer: how many questions had been asked when it came; None: no later ones
 
     @property
     def when(self) -> int:
@@ -223,7 +223,7 @@ class Verdict:
         return table(str(self), {of: {"": value} for of, value in rows.items() if value is not None})
 
     def plain(self) -> dict[str, Any]:
-        """Return all of it as JSON, without what is not there, and its sentence; `of` makes the verdict again."""
+        """Return all present fields and the sentence as JSON; `of` makes the verdict again."""
         optional = ("kind", "anew", "lately", "at", "advice", "rang")
         found = {name: value for name, value in asdict(self).items() if name not in optional or value}
         found |= {} if self.lately is None else {"lately": list(self.lately)}
@@ -231,7 +231,7 @@ class Verdict:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Verdict:
-        """Return the verdict of which `plain` is the JSON."""
+        """Return the verdict that `plain` wrote."""
         return msgspec.convert({"details": plain.get("sentence"), **plain}, cls)  # venn 0.3 had these as the sentence
 
 
@@ -240,7 +240,7 @@ def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
 
     From the best to the worst: as claimed, too early to say, doubtful, no better than guessing, changed, below the
     floor. If each of k verdicts is falsely "changed" with probability at most p, the worst of them is so with
-    probability at most k p. Which kind of change others see, of what watches examples, is added to its sentence.
+    probability at most k p. The kind of change that watchers of examples see is added to its sentence.
 
     Raises
     ------
@@ -268,7 +268,7 @@ def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
 
 
 def _kinds(found: Verdict, verdicts: Mapping[str, Verdict]) -> list[str]:
-    """Return which kinds of change others see beside the worst verdict, in words; none if nobody watches classes.
+    """Return in words the kinds of change that other watchers see; empty if none watches classes.
 
     Where the labels do not separate the kinds, that is said.
     """
@@ -285,7 +285,7 @@ def _kinds(found: Verdict, verdicts: Mapping[str, Verdict]) -> list[str]:
 
 
 class Latest(NamedTuple):
-    """What a monitor shows of its latest steps to the judge."""
+    """The latest steps of a monitor, as its judge needs them."""
 
     n: int  #: number of steps
     kind: Kind
@@ -297,12 +297,12 @@ class Latest(NamedTuple):
 
     @property
     def period(self) -> int:
-        """Number of steps of the present period, where all that is proved holds together."""
+        """Number of steps since bets last began anew: theorems hold within this period."""
         return self.n - max(self.restarts, default=0)
 
 
 class Judge:
-    """Judges what a monitor shows of its latest steps.
+    """Finds the verdict from the latest steps of a monitor.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ class Judge:
         self._enough = ceil(self._bound / (2 * VISIBLE**2))
 
     def rang(self, latest: Latest, alarm: Alarm, witness: Evidence, anew: int) -> dict[str, Any]:
-        """Return what an alarm that has just rung says of its change, which is later than step `anew`."""
+        """Return the estimated change of an alarm that has just rung; it is later than step `anew`."""
         change = witness.change(latest.restarts, anew)
         return {
             "first": latest.n, "last": latest.n, "change": change, "evidence": witness.speaks,
@@ -328,7 +328,7 @@ class Judge:
         }  # fmt: skip
 
     def departs(self, latest: Latest) -> str | None:
-        """Return what departs more than chance does in the latest steps, in words; None if nothing does.
+        """Return in words what departs from its claim by more than chance in the latest steps; None if nothing does.
 
         The level is divided among the spans of steps, and in each among the means of what is said and the sums of each
         piece of evidence.
@@ -414,7 +414,7 @@ class Judge:
 
 
 def _before(latest: Latest, step: int, window: int) -> float | None:
-    """Return the accuracy over the steps up to this one, as many as are among the latest `window`."""
+    """Return the accuracy over the steps up to this one, within the latest `window`."""
     size = min(latest.n, window)
     since = latest.n - step
     if not 0 < since < size or "accuracy" not in latest.means(size):

@@ -1,4 +1,4 @@
-"""What everything that watches has in common: its alarms, and the changes that these are about."""
+"""The base of all watchers: it keeps alarms, and groups them into changes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Protocol
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, odds
 from venn.monitors.evidence import against
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
-from venn.saved import Saved, base, each, held_int, own, part, saved, state
+from venn.saved import Saved, base, each, own, part, restored_int, saved, state
 from venn.turns import asks
 
 KEPT = 100  # alarms, and changes
 FAR = 2**62
-LASTED = 150  # steps: a new state that has come so long is no longer compared with what was before
+LASTED = 150  # steps after which a new state is no longer compared with the old one
 QUESTIONS, ANSWERS = "questions", "answers"  # what a step of a watcher counts
 AGAIN, ANOTHER = "nothing speaks for it any more", "another change followed"  # how a change ends
 
@@ -68,7 +68,7 @@ class Case:
 
 
 class Watches(Protocol):
-    """The least that a monitor of your own has; the base `Watching` gives all of it but `n` and `update`.
+    """What a monitor of your own must have; the base `Watching` gives all but `n` and `update`.
 
     Examples
     --------
@@ -89,18 +89,18 @@ class Watches(Protocol):
         """The latest alarms, oldest first."""
 
     def update(self, *seen: Any) -> tuple[Alarm, ...]:
-        """Take notice of a step; return the alarms that ring now."""
+        """Process a step; return the alarms that ring now."""
 
     def verdict(self) -> Verdict:
-        """Return what to think of it."""
+        """Return the verdict."""
 
     def snapshot(self) -> dict[str, Any]:
-        """Return all that is to be shown, as plain data."""
+        """Return everything to show, as plain data."""
 
 
 @base
 class Watching(Saved):
-    """Base of what watches: keeps its alarms and the changes that they are about, and says how things stand.
+    """Base of watchers: keeps alarms and the changes that they are about, and gives the verdict.
 
     One of your own has the number of its steps `n`, says what it `sees`, and returns `self.rang(alarm)` from `update`
     where it rings. All else is here: alarms that follow each other are one change, which ends after 1000 calm steps.
@@ -128,7 +128,7 @@ class Watching(Saved):
     about: ClassVar[str] = ""  # what its alarms are about, in a word
     calm: ClassVar[str] = "nothing has rung"
 
-    count: int = state(held_int, start=0)
+    count: int = state(restored_int, start=0)
     _alarms: deque[Alarm] = state(each(part(Alarm, none=False), of=deque), start=own(lambda _: deque(maxlen=KEPT)))
     cases: list[Case] = state(each(part(Case, none=False)), start=own(lambda _: []))
 
@@ -159,7 +159,7 @@ class Watching(Saved):
         """Raise what `update` would raise, and change nothing; by default nothing is refused."""
 
     def rang(self, *alarms: Alarm) -> tuple[Alarm, ...]:
-        """Take note of alarms, and of the change that they belong to; return them."""
+        """Record alarms in the change that they belong to; return them."""
         for one in alarms:
             reason = f"the odds are {odds(one.log_evidence)}"
             change = ChangePoint(one.step, one.step, one.step)
@@ -195,7 +195,7 @@ class Watching(Saved):
         return rung
 
     def _note(self, found: Case, another: bool = False) -> None:
-        """Take note of an alarm: it goes on with the change of its part, or begins one, `another` if one lasts."""
+        """Record an alarm: it continues the change of its part or begins one; `another` ends one that lasts."""
         before = self.lasting(found.part)
         if before is not None and not another:
             kind, columns, classes = found.kind, found.columns, found.classes
@@ -209,7 +209,7 @@ class Watching(Saved):
         self.cases = [*self.cases[1 - KEPT :], found]
 
     def _put(self, changed: Case) -> None:
-        """Put a change in the place of what it was."""
+        """Replace a change by its new version."""
         place = max(i for i, one in enumerate(self.cases) if one.part == changed.part)
         self.cases[place] = changed
 

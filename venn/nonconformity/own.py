@@ -25,7 +25,7 @@ class ByOwn(ScoreMeasure):
 
     pointwise = True
 
-    deleted: bool = param(flag, default=True)
+    leave_one_out: bool = param(flag, default=True)
 
     def _of(self, own: Floats, totals: Floats) -> Floats:
         """Return the nonconformity, for own scores and the sums of their rows, of shapes that go together."""
@@ -54,13 +54,13 @@ class OwnScore(ByOwn):
 
     Parameters
     ----------
-    deleted : bool, default True
+    leave_one_out : bool, default True
         Use the score of each example by the machines without it. Inductive predictors ignore it.
 
     Raises
     ------
     TypeError
-        `deleted` is neither True nor False.
+        `leave_one_out` is neither True nor False.
 
     References
     ----------
@@ -98,13 +98,13 @@ class Share(ByOwn):
 
     Parameters
     ----------
-    deleted : bool, default True
+    leave_one_out : bool, default True
         Use the score of each example by the machines without it. Inductive predictors ignore it.
 
     Raises
     ------
     TypeError
-        `deleted` is neither True nor False.
+        `leave_one_out` is neither True nor False.
     ValueError
         By `predict_one`, for scores below 0.
 
@@ -168,7 +168,7 @@ def usual_measure(machine: Any) -> ScoreMeasure:
     Of two classes all have one order, and the margin is what was always used.
     """
     if len(machine.classes) > 2 and getattr(machine, "probabilities", False):
-        return Share(deleted=False)
+        return Share(leave_one_out=False)
     if len(machine.classes) > 2 and getattr(machine, "log_odds", False):
-        return OwnScore(deleted=False)
-    return Margin(deleted=False)
+        return OwnScore(leave_one_out=False)
+    return Margin(leave_one_out=False)

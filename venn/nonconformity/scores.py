@@ -46,8 +46,8 @@ class Measure(Protocol):
     """What a conformal predictor needs from a nonconformity measure."""
 
     @property
-    def deleted(self) -> bool:
-        """Whether it reads deleted scores: machines then expect that."""
+    def leave_one_out(self) -> bool:
+        """Whether it reads leave-one-out scores: machines then expect that."""
 
     def rank(self, hypotheses: Hypotheses) -> Ranks:
         """Rank the new example among all, under every hypothesis about its label."""
@@ -58,9 +58,9 @@ class Measure(Protocol):
 
 def checked_measure(measure: Any) -> Measure:
     """Return `measure`, or say what is wrong with it."""
-    named = "methods 'rank' and 'check_machine' and an attribute 'deleted'"
+    named = "methods 'rank' and 'check_machine' and an attribute 'leave_one_out'"
     wanted = f"a nonconformity measure, with {named}, such as Margin()"
-    return with_methods("measure", measure, wanted, "rank", "check_machine", has=["deleted"])
+    return with_methods("measure", measure, wanted, "rank", "check_machine", has=["leave_one_out"])
 
 
 class ScoreMeasure(Parameters):
@@ -71,7 +71,7 @@ class ScoreMeasure(Parameters):
 
     Attributes
     ----------
-    deleted : bool, default True
+    leave_one_out : bool, default True
         Read the score of each example by the machines without it, not training scores: a flexible machine fits
         any supposed label, and then no label looks strange.
     pointwise : bool, default False
@@ -101,7 +101,7 @@ class ScoreMeasure(Parameters):
     ('no',)
     """
 
-    deleted = True
+    leave_one_out = True
     pointwise = False
     of_probabilities = False
 
@@ -183,14 +183,14 @@ class ScoreMeasure(Parameters):
                 total[j] = beside.sum() + weights[-1]
             return greater, equal, total
 
-        return under_each(hypotheses.tables(self.deleted), read)
+        return under_each(hypotheses.tables(self.leave_one_out), read)
 
     def rank(self, hypotheses: Hypotheses) -> Ranks:
         """Rank the new example among all, under every hypothesis about its label."""
-        return under_each(hypotheses.tables(self.deleted), self.rank_table)
+        return under_each(hypotheses.tables(self.leave_one_out), self.rank_table)
 
     def rank_table(self, table: ScoreTable) -> Ranks:
-        """Rank the new example by the scores in a table, training or deleted ones."""
+        """Rank the new example by the scores in a table, training or leave-one-out ones."""
         c, m = len(table.negative), len(table.labels)
         ranks = Ranks(*start_counts(c, table.labels, table.weights))
         columns = np.append(np.arange(m), table.test)
@@ -217,13 +217,13 @@ class Margin(ScoreMeasure):
 
     Parameters
     ----------
-    deleted : bool, default True
+    leave_one_out : bool, default True
         Use the score of each example by the machines without it.
 
     Raises
     ------
     TypeError
-        `deleted` is neither True nor False.
+        `leave_one_out` is neither True nor False.
 
     References
     ----------
@@ -238,7 +238,7 @@ class Margin(ScoreMeasure):
     pointwise = True
     compiled_values: ClassVar[Callable[..., Floats]]  #: the `values` that the compiled paths rank by
 
-    deleted: bool = param(flag, default=True)
+    leave_one_out: bool = param(flag, default=True)
 
     def values(self, scores: Floats, codes: Integers) -> Floats:
         """Return the (n,) largest scores of other classes less those of the own."""
@@ -301,7 +301,7 @@ class OnProbabilities(ScoreMeasure):
 
     pointwise = True
 
-    deleted: bool = param(flag, default=True, kw_only=True)
+    leave_one_out: bool = param(flag, default=True, kw_only=True)
     temperature: float = param(positive, default=1.0, kw_only=True)
 
     @property
@@ -343,7 +343,7 @@ class LAC(OnProbabilities):
 
     Parameters
     ----------
-    deleted : bool, default True
+    leave_one_out : bool, default True
         Read scores of machines without the example. Inductive predictors ignore it.
     temperature : float > 0, default 1
         A row of scores that is a distribution (as of a `FrozenScorer` with `predict_proba`) is taken as it is; any
@@ -352,7 +352,7 @@ class LAC(OnProbabilities):
     Raises
     ------
     TypeError
-        `deleted` is neither True nor False.
+        `leave_one_out` is neither True nor False.
     ValueError
         The temperature is not a finite number above 0.
 
@@ -382,7 +382,7 @@ class APS(OnProbabilities):
 
     Parameters
     ----------
-    deleted : bool, default True
+    leave_one_out : bool, default True
     temperature : float > 0, default 1
         As for `LAC`.
     randomised : bool, default True
@@ -427,7 +427,7 @@ class RAPS(APS):
     weight : float >= 0, default 0.1
     free : int >= 0, default 1
         Number of first ranks without a penalty.
-    deleted : bool, default True
+    leave_one_out : bool, default True
     temperature : float > 0, default 1
     randomised : bool, default True
     seed : int >= 0, default 0
@@ -468,7 +468,7 @@ class SAPS(OnProbabilities):
     Parameters
     ----------
     weight : float > 0, default 0.1
-    deleted : bool, default True
+    leave_one_out : bool, default True
     temperature : float > 0, default 1
     seed : int >= 0, default 0
         As for `APS`.
@@ -506,14 +506,14 @@ class TopK(OnProbabilities):
 
     Parameters
     ----------
-    deleted : bool, default True
+    leave_one_out : bool, default True
     temperature : float > 0, default 1
         As for `LAC`.
 
     Raises
     ------
     TypeError
-        `deleted` is neither True nor False.
+        `leave_one_out` is neither True nor False.
     ValueError
         The temperature is not a finite number above 0.
 
@@ -545,7 +545,7 @@ class Multiplier(Parameters):
     for `LeastSquaresSVM`, which may be negative. It is 0 where all examples are of one class. Multipliers are
     compared in units of C, on the grid of 1e-6.
 
-    There is no deleted form: an example that joins the bag without it gets the same multiplier that it has in the
+    There is no leave-one-out form: an example that joins the bag without it gets the same multiplier that it has in the
     whole bag.
 
     Raises
@@ -590,7 +590,7 @@ class Multiplier(Parameters):
     'no'
     """
 
-    deleted = False
+    leave_one_out = False
 
     def check_machine(self, machine: Machine) -> None:
         """Raise unless the machine has unique multipliers."""

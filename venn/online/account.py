@@ -1,4 +1,4 @@
-"""The account of answers that were given with a promise: counts, and what they allow."""
+"""The account of answers given with a promise: it counts them, and says whether one more may be given."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from venn.monitors.alarms import shares
 
 
 class Account(NamedTuple):
-    """What became of the questions so far. At every moment wrong + waiting <= promised x answered + allowance.
+    """Counts of the questions so far. At every moment wrong + waiting <= promised x answered + allowance.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Account(NamedTuple):
         return float(self._room())
 
     def _room(self, more: int = 0) -> Fraction:
-        """Return the room after so many more answers that wait; no rounding may break the promise."""
+        """Return the room after this many more answers. It is exact: no rounding may break the promise."""
         promised, allowance = exact(self.promised), exact(self.allowance)
         return promised * (self.answered + more) + allowance - self.wrong - self.waiting - more
 
@@ -45,12 +45,12 @@ class Account(NamedTuple):
 
     @property
     def may_answer(self) -> bool:
-        """Whether it would hold after one more answer, whatever its label."""
+        """Whether the inequality would hold after one more answer, whatever its label."""
         return self._room(1) >= 0
 
     @property
     def silence(self) -> str:
-        """Why no answer may be given, and what would change that; empty where one may."""
+        """Why no answer may be given, and what would change that; empty if one may be given."""
         if self.may_answer:
             return ""
         short = -self._room(1)
@@ -77,7 +77,7 @@ class Account(NamedTuple):
 
 
 def exact(number: float) -> Fraction:
-    """Return the number that was typed: .05 is a twentieth.
+    """Return a number exactly as it was typed: .05 is 1/20, not the nearest float.
 
     Examples
     --------

@@ -39,7 +39,7 @@ from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMixedF
 FORMAT, VERSION = "vennstream.journal", 5
 # What sqlite3 raises for a damaged file: the second if its message quotes bytes that are not text.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
-LARGEST = 2**63 - 1  # largest integer that SQLite holds
+LARGEST_SQLITE = 2**63 - 1  # largest integer that SQLite holds
 APPLICATION = 0x76656E6E  # SQLite's mark of the application that owns a file
 
 # `event` numbers questions, answers and expiries in the order in which they happened, `step` the answers. Who adds a

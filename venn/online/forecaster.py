@@ -26,7 +26,7 @@ from venn.nonconformity.own import usual_measure
 from venn.online.in_blocks import InBlocks
 from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks, Parts
 from venn.online.one_row import RowStep
-from venn.online.panel import Noted, Panel
+from venn.online.panel import Panel, Prepared
 from venn.parameters import by_name, fraction, integer, members, one_of, optional
 from venn.prediction import Floats, Label
 from venn.predictors.distribution_inductive import InductiveDistribution
@@ -37,9 +37,9 @@ from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.learning import Predictor, elementary, share_histories
 from venn.predictors.refits import NumberRefits, Refits, ScorerForecast, log_odds
-from venn.predictors.restarting import HandOver
+from venn.predictors.restarting import Switch
 from venn.predictors.transductive import Conformal, TransductiveVennAbers
-from venn.saved import checked_keys, held_int, saved
+from venn.saved import checked_keys, restored_int, saved
 from venn.schedules import Prefix
 from venn.turns import asks
 
@@ -425,7 +425,7 @@ class Forecaster(InBlocks):
 
     def __repr__(self) -> str:
         main: Any = self[self.main]
-        scorer = "" if isinstance(main, HandOver) else f", scorer={main.given!r}"
+        scorer = "" if isinstance(main, Switch) else f", scorer={main.given!r}"
         scale = "" if self.first is None else f", first={self.first}"
         scale += "" if self.ranges is None else f", ranges={self.ranges!r}"
         others = {name: one for name, one in self.items() if name not in self.parts}
@@ -489,10 +489,10 @@ class Forecaster(InBlocks):
         predictors = parameters["predictors"]
         if not isinstance(predictors, dict) or tuple(predictors)[: len(cls.parts)] != cls.parts:
             raise ValueError(f"predictors must begin with {', '.join(cls.parts)}, got {predictors!r}")
-        if not isinstance(predictors[cls.main], HandOver | cls.calibrates):
+        if not isinstance(predictors[cls.main], Switch | cls.calibrates):
             raise ValueError(f"{cls.main} must be those of a Forecaster, got {predictors[cls.main]!r}")
         Panel.__init__(made, **predictors)
-        made.own = _held_places("own", parameters["own"], predictors[FORECAST])
+        made.own = _restored_places("own", parameters["own"], predictors[FORECAST])
         made.on_change = one_of("on_change", parameters["on_change"], (RESTART, KEEP))
         made.watch()
         return made
@@ -510,7 +510,7 @@ class Forecaster(InBlocks):
         if not isinstance(floors, dict) or [type(one) for one in floors.values()] != [FloorWatch] * len(self.floors):
             raise ValueError(f"floors must be like {self.floors!r}, got {floors!r}")
         self.monitors, self.floors = monitors, floors
-        self._before = held_int("before", state["before"])
+        self._before = restored_int("before", state["before"])
 
     # ------------------------------------------------------------------ in use
 
@@ -590,42 +590,42 @@ class Forecaster(InBlocks):
             self._stepped = self._learners, step
         return step
 
-    def note(self, x: Any, y: Label, told: Mapping[str, Any] | None = None, late: int = 0) -> Noted:
-        """Return what the predictors note before anything learns: see `Panel.note`."""
+    def prepare(self, x: Any, y: Label, told: Mapping[str, Any] | None = None, late: int = 0) -> Prepared:
+        """Return what the predictors note before anything learns: see `Panel.prepare`."""
         step = None if told is not None else self._row_step
         if step is None:
-            return super().note(x, y, told, late)
+            return super().prepare(x, y, told, late)
         self.space.check(y)
-        noted = Noted()
-        noted.question, noted.step = self._question(x), step
-        return noted
+        prepared = Prepared()
+        prepared.question, prepared.step = self._question(x), step
+        return prepared
 
-    def _check_noted(self, noted: Any) -> None:
-        if getattr(noted, "step", None) is None or noted.step is not self._row_step:
-            super()._check_noted(noted)
+    def _check_prepared(self, prepared: Any) -> None:
+        if getattr(prepared, "step", None) is None or prepared.step is not self._row_step:
+            super()._check_prepared(prepared)
 
-    def _teach(self, x: Any, y: Label, noted: Noted | None) -> None:
-        if noted is None or noted.step is None:
-            super()._teach(x, y, noted)
-        else:  # mixtures weigh what was noted; all else learns now
-            heard, question = noted.question.answered.heard, noted.question
+    def _teach(self, x: Any, y: Label, prepared: Prepared | None) -> None:
+        if prepared is None or prepared.step is None:
+            super()._teach(x, y, prepared)
+        else:  # mixtures weigh what was prepared; all else learns now
+            heard, question = prepared.question.answered.heard, prepared.question
             now = question if question is self._asked else self._question(x)
-            noted.step.learn(now.answered, self.space.encode(y), heard)
+            prepared.step.learn(now.answered, self.space.encode(y), heard)
 
-    def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
+    def learn_one(self, x: Any, y: Label, prepared: Prepared | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
         n = self.n
-        if noted is None:
-            noted = self.note(x, y)
-        self._check_noted(noted)
-        question, told = noted.question, noted.told or dict[str, Any]()
+        if prepared is None:
+            prepared = self.prepare(x, y)
+        self._check_prepared(prepared)
+        question, told = prepared.question, prepared.told or dict[str, Any]()
         if question is not self._asked:  # it has learned since
             question = self._question(x)
-        said = {name: self._said(self[name], question) for name in self.monitors}
+        said = {name: self._prediction(self[name], question) for name in self.monitors}
         if self.floors and FORECAST not in told:
-            told = {FORECAST: self._said(self[FORECAST], question)}
+            told = {FORECAST: self._prediction(self[FORECAST], question)}
         try:
-            self._teach(x, y, noted)
+            self._teach(x, y, prepared)
         finally:
             self._asked = None
             if self.n > n:  # the example counts, even if a predictor's own fit has failed
@@ -686,7 +686,7 @@ class Forecaster(InBlocks):
 
     def advised(self, verdict: Verdict) -> Verdict:
         """Return a verdict with what may be done: what calibrates a given scorer cannot turn it round."""
-        given = verdict.state in (CHANGED, USELESS) and not isinstance(self[self.main], HandOver)
+        given = verdict.state in (CHANGED, USELESS) and not isinstance(self[self.main], Switch)
         return replace(verdict, advice=GIVEN) if given else verdict
 
 
@@ -715,7 +715,7 @@ class NumberForecaster(Forecaster):
         fits = Prefix(FITTED, first=FIRST_FIT, last=max(FIRST_FIT, self.transductive - 1))
         schedule = Prefix(SHARE, self.transductive, GROWTH, self.last)
         late = InductiveDistribution(NumberStack(), schedule=schedule)
-        distribution = HandOver(StackedDistribution(fits, scale), late)
+        distribution = Switch(StackedDistribution(fits, scale), late)
         refits = NumberRefits(min(FIT, self.last), last=min(self.last, LAST_FIT))
         return {DISTRIBUTION: distribution, FORECAST: DistributionMixture([distribution, refits], first=FIRST)}
 
@@ -785,7 +785,7 @@ def given_parts(scorer: FrozenScorer, measure: Any) -> dict[str, Predictor]:
     return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(read, measure)}
 
 
-def _held_places(name: str, value: Any, forecast: Any) -> tuple[int, int]:
+def _restored_places(name: str, value: Any, forecast: Any) -> tuple[int, int]:
     """Return places of experts in a forecast, from one on up to another; or say what they must be."""
     experts = len(getattr(forecast, "experts", ()))
     if not isinstance(value, list | tuple) or len(value) != 2:
@@ -833,10 +833,10 @@ def own_parts(bank: Bank, transductive: int, last: int) -> dict[str, Predictor]:
     early = TransductiveVennAbers(Mixture(bank))
     # No interval is claimed of the forecast: there the examples that have fixed the scale count, too.
     every = TransductiveVennAbers(Mixture(bank, whole=True)) if bank.scale and bank.scale.first else early
-    calibrated = HandOver(every, abers)
+    calibrated = Switch(every, abers)
     experts = [calibrated, ScorerForecast(calibrated), Refits(bank.classes, min(FIT, last), last=last)]
     return {
         FORECAST: ExpertMixture(experts, EXPONENTS),
-        INTERVALS: HandOver(early, abers),
-        SETS: HandOver(Conformal(early.machine, Share()), InductiveConformal(stack, schedule=schedule)),
+        INTERVALS: Switch(early, abers),
+        SETS: Switch(Conformal(early.machine, Share()), InductiveConformal(stack, schedule=schedule)),
     }

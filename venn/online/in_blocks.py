@@ -234,7 +234,7 @@ class InBlocks(Panel):
             axis = 1 if self.space.labels else 0
             found, whole = ({key: _first(block, count, axis) for key, block in one.items()} for one in (found, whole))
         light = {id(found[key]): block for key, block in whole.items()}
-        failure = self._kept(rows, codes, found)
+        failure = self._learned_block(rows, codes, found)
         said = {name: self._found(predictor, found) for name, predictor in self.items()}
         for floor in self.floors.values():
             for i, code in enumerate(codes):
@@ -247,7 +247,7 @@ class InBlocks(Panel):
             raise failure
         return count, {name: light.get(id(block), block) for name, block in said.items()}
 
-    def _kept(self, rows: ObjectRows, codes: Integers, found: dict[int, Any]) -> Exception | None:
+    def _learned_block(self, rows: ObjectRows, codes: Integers, found: dict[int, Any]) -> Exception | None:
         """Weigh what was said, and let parts keep the examples; return why one could not be trained by them."""
         failure: Exception | None = None
         for one in self._learners:

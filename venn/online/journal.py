@@ -24,7 +24,7 @@ from venn.online import chain, checkpoint, files
 from venn.online.chain import (
     APPLICATION,
     FORMAT,
-    LARGEST,
+    LARGEST_SQLITE,
     SCHEMA,
     UNREADABLE,
     VERSION,
@@ -37,7 +37,7 @@ from venn.online.chain import JournalError as JournalError
 from venn.online.chain import QuestionRow as QuestionRow
 from venn.parameters import flag, integer, path_of
 
-# --------------------------------------------------------------------------------------------------------------- keeper
+# -------------------------------------------------------------------------------------------------- checkpoint writer
 # Checkpoints beside a journal: written in the background from a snapshot, so that the loop goes on meanwhile.
 
 KEPT = 2  # checkpoints
@@ -55,7 +55,7 @@ def state_files(journal: Path) -> list[Path]:
     return sorted(journal.parent.glob(name), reverse=True)
 
 
-class Keeper:
+class CheckpointWriter:
     """Writes the checkpoints of one journal, and finds them again.
 
     A checkpoint is a snapshot of the state, copied in memory while the loop waits, and written by a thread. A state of
@@ -250,7 +250,7 @@ class Journal:
         self.path = path_of("path", path)
         self._file = Path(os.path.realpath(path))  # one name per file, for its lock and its checkpoints
         self.share = float(share)
-        self.checkpoints = Keeper(self._file, self.every, self.share, self.largest)
+        self.checkpoints = CheckpointWriter(self._file, self.every, self.share, self.largest)
         self._db: sqlite3.Connection | None = None
         self._lock: int | None = None
         self._owned: files.Owned | None = None
@@ -677,7 +677,7 @@ def checked_id(id: Any) -> int | str:
     if isinstance(id, bool) or not isinstance(id, int | str):
         raise TypeError(f"id must be an int or a str, got {id!r}")
     if isinstance(id, int):
-        if not -LARGEST <= id <= LARGEST:
+        if not -LARGEST_SQLITE <= id <= LARGEST_SQLITE:
             raise ValueError(f"id must be an int of at most 64 bits or a str, got {id!r}")
         return int(id)
     try:

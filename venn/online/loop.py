@@ -37,9 +37,9 @@ from venn.online.restart import (
     CLOSED,
     INTERRUPTED,
     UNWRITTEN,
-    Bulletin,
     OtherPredictions,
-    Soundness,
+    RunGuard,
+    RunSnapshot,
     begin_anew,
     go_on,
 )
@@ -55,8 +55,8 @@ from venn.saved import described
 from venn.show.notify import teller
 from venn.turns import TakesTurns, asks, changes, turn_of
 
-LATEST = 1000  # stages of episodes that are kept
-PATIENT = 10  # times as many events before a question writes a checkpoint, as it should be quick
+LATEST = 1000  # news of episodes that are kept
+PATIENT = 10  # a question waits this many times longer with a checkpoint: it should be quick
 log = logging.getLogger("venn")
 
 
@@ -134,7 +134,7 @@ class Online(TakesTurns):
     Attributes
     ----------
     panel : Panel
-        The predictors as they are now; after a restart these are not the objects that were given.
+        The predictors as they are now. After a restart they are new objects, not those given.
     monitors : dict of str to Monitor, Drift or ClassDrift
         Those given, and those of a `Forecaster`.
     stages : deque of (str, Episode)
@@ -142,7 +142,7 @@ class Online(TakesTurns):
     rung : tuple of (str, Alarm)
         The alarms of the latest question or answer, each with the name of what rang.
     told : dict of str to Monitor
-        For each predictor, curves of its predictions as they were made, without evidence.
+        For each predictor, a monitor without bets: the curves of its predictions as they were made.
     asked, answered, expired : int
         Numbers of questions, answers, and questions given up.
     rounded : int
@@ -217,14 +217,14 @@ class Online(TakesTurns):
             if patience is not None or labels is not None:
                 raise ValueError("ripe must be left out where patience or labels by lot give questions up earlier")
         self._ripened: list[Rung] = []
-        self._wary = 0  # events that are taken one by one before a block is tried again
-        self._expected = 0  # of those to come, how many predictors have taken notice of
+        self._wary = 0  # events to take one by one before a block is tried again
+        self._expected = 0  # events to come that predictors have been told of
         self._owner = os.getpid()
-        self._bulletin = Bulletin(self._run)
+        self._snapshot = RunSnapshot(self._run)
         if not isinstance(journal, Journal | str | os.PathLike | None):
             raise TypeError(f"journal must be a Journal, a path or None, got {journal!r}")
         self.journal = Journal(journal) if isinstance(journal, str | os.PathLike) else journal
-        self._sound = Soundness(self.journal)
+        self._guard = RunGuard(self.journal)
         if self.journal is not None:
             self._begin(self.journal, new_scorer)
         self.stages: deque[tuple[str, Episode]] = deque(maxlen=LATEST)
@@ -234,7 +234,7 @@ class Online(TakesTurns):
         return (self.panel,)
 
     def _check_judge(self) -> None:
-        """Refuse a judge whom nobody would hear."""
+        """Refuse a judge where no floor would use it."""
         if self.judge is None:
             return
         if not callable(self.judge):
@@ -248,12 +248,12 @@ class Online(TakesTurns):
 
     @property
     def panel(self) -> Panel:
-        """The predictors as they are now; after a restart these are not the objects that were given."""
+        """The predictors as they are now. After a restart they are new objects, not those given."""
         return self._run.panel
 
     @property
     def monitors(self) -> dict[str, Any]:
-        """The monitors, by name of their predictor, and what watches the objects, by its own."""
+        """Monitors by the name of their predictor; watchers of objects by their own name."""
         return self._run.monitors
 
     @property
@@ -263,7 +263,7 @@ class Online(TakesTurns):
 
     @property
     def told(self) -> dict[str, Monitor]:
-        """For each predictor, curves of its predictions as they were made, without evidence."""
+        """For each predictor, a monitor without bets: the curves of its predictions as they were made."""
         return self._run.told
 
     @property
@@ -283,7 +283,7 @@ class Online(TakesTurns):
 
     @property
     def rounded(self) -> int:
-        """Number of questions after the checkpoint whose predictions in the journal are rounded otherwise here."""
+        """Number of questions since the checkpoint whose predictions differ here from the journal's by rounding."""
         return self._run.rounded
 
     @property
@@ -323,7 +323,7 @@ class Online(TakesTurns):
 
     @asks
     def expect(self, events: Iterable[Any]) -> None:
-        """Let predictors take notice of events that have arrived: scorers score their objects in one call, if they can.
+        """Announce events that have arrived, so that scorers can score their objects in one call.
 
         No answer depends on it, and nothing is asked, answered or refused.
 
@@ -375,7 +375,7 @@ class Online(TakesTurns):
         if run.waiting and self.panel.in_turn:
             first = next(iter(run.waiting))
             raise ValueError(f"id must wait, got {id!r}: question {first!r} of the series has no value yet, nor a gap")
-        with self._sound.trying:
+        with self._guard.trying:
             predictions = self.panel.predict_one(x)
             kept = self._copied(x)
             run.check(kept)
@@ -384,7 +384,7 @@ class Online(TakesTurns):
         judged = None if self.judge is None else self._judged(id, kept, said)
         asked = Waiting(run.events + 1, run.asked + 1, run.answered, kept, predictions, now)
         late = run.overdue(self.patience) + ([] if wanted else [(id, asked)])
-        with self._sound:
+        with self._guard:
             if journal is not None:
                 question = QuestionRow(asked.event, id, asked.step, encode_object(kept), encode(predictions), now)
                 if late or judged is not None:
@@ -402,7 +402,7 @@ class Online(TakesTurns):
         if run.ripening is not None:
             run.ripening.tell(now)
         if journal is not None and (run.drifts or self.labels is not None):
-            self._bulletin.ring(run.answered + 1, now, rung)
+            self._snapshot.ring(run.answered + 1, now, rung)
             self._publish(journal, now)
         self._keep(PATIENT)
         self._tell()
@@ -416,14 +416,14 @@ class Online(TakesTurns):
         return now if self._run.ripening is None else max(self._run.ripening.clock, now)
 
     def _judged(self, id: int | str, x: Any, said: Any) -> float | list[float]:
-        """Return what the judge says of a new question; it is never asked about one that the journal holds."""
+        """Return the judge's guess for a new question; the judge is never asked again about one in the journal."""
         if self.journal is not None and self.journal.found(id) is not None:
             raise ValueError(
                 f"id must be a new one, got {id!r}, which was asked before; after a restart "
                 "follow(events, again=True) passes over what the journal holds"
             )
         assert self.judge is not None
-        with self._sound.trying:
+        with self._guard.trying:
             return judged_by(self.judge, x, said, self.panel.space.labels)
 
     def _drawn(self, x: Any, predictions: Mapping[str, Any]) -> bool:
@@ -452,7 +452,7 @@ class Online(TakesTurns):
             No question of this id waits. Nothing happened.
         """
         self._check_open()
-        ripening = self._run.ripening  # whose clock may be that of events
+        ripening = self._run.ripening  # its clock may be the events' own
         now = time.time() if ripening is None else ripening.clock
         self._give_up(id, self._find(id), now)
         self._keep()
@@ -460,7 +460,7 @@ class Online(TakesTurns):
 
     def _give_up(self, id: int | str, waiting: Waiting, now: float) -> None:
         run = self._run
-        with self._sound:
+        with self._guard:
             if self.journal is not None:
                 self.journal.expire(run.expired + 1, run.events + 1, waiting.event, now)
             before = len(run.rung)
@@ -468,7 +468,7 @@ class Online(TakesTurns):
             if run.ripening is not None:
                 run.ripening.end(id)
             if self.journal is not None:
-                self._bulletin.ring(run.answered + 1, now, run.rung[before:])
+                self._snapshot.ring(run.answered + 1, now, run.rung[before:])
 
     # ---------------------------------------------------------------- answering
 
@@ -518,17 +518,17 @@ class Online(TakesTurns):
     def _learn(self, id: int | str, waiting: Waiting, y: Label, now: float) -> tuple[list[Rung], Exception | None]:
         """Learn the label of a question; return the alarms, and what failed after all had learned."""
         run, journal = self._run, self.journal
-        with self._sound.trying:
-            noted = run.note(waiting, y)
+        with self._guard.trying:
+            prepared = run.prepare(waiting, y)
             current = run.as_of_now(waiting)
-        with self._sound:
+        with self._guard:
             if journal is not None:
                 journal.answer(run.answered + 1, run.events + 1, waiting.event, now, run.panel.space.encode(y))
-            rung, failure = run.learn(id, y, current, now, noted)
+            rung, failure = run.learn(id, y, current, now, prepared)
             if run.ripening is not None:
                 run.ripening.end(id)
         if journal is not None:
-            self._bulletin.note(now, rung)
+            self._snapshot.note(now, rung)
             self._publish(journal, now)
         return rung, failure
 
@@ -574,7 +574,7 @@ class Online(TakesTurns):
                     found += rung
                 except JournalError:
                     raise
-                except REFUSALS as error:  # nothing has learned it, and the others wait behind it
+                except REFUSALS as error:  # nothing learned the label; later questions wait for this one
                     failure = error
             if id in run.waiting:
                 run.rung = []
@@ -586,7 +586,7 @@ class Online(TakesTurns):
         return found
 
     def _report(self, ripening: Ripening, id: int | str, y: Label, now: float) -> tuple[Alarm, ...]:
-        """Keep what is reported of a question until it is ripe; count it where it comes too late."""
+        """Keep a reported label until its question is ripe; a report that comes too late is counted."""
         run = self._run
         truth = run.panel.space.encode(y)
         self._ripened, run.rung = self._ripen(now), []
@@ -597,7 +597,7 @@ class Online(TakesTurns):
             if found is None and not ripening.knows(id):
                 self._find(id)  # it says what is wrong
             event = 0 if found is None else found.event
-        with self._sound:
+        with self._guard:
             ripening.come(id, event, Report(truth, now, waiting is None), self.journal)
         if self.journal is not None:
             self._publish(self.journal, now)
@@ -661,7 +661,7 @@ class Online(TakesTurns):
             while part:
                 event = part[0]
                 question = _is_question(event)
-                if (again and self._held(event, question)) or (not question and self.undrawn(event.id)):
+                if (again and self._in_journal(event, question)) or (not question and self.undrawn(event.id)):
                     part = part[1:]
                     continue
                 for taken in self.take(list(takewhile(_is_event, part))):
@@ -675,7 +675,7 @@ class Online(TakesTurns):
 
     @changes
     def take(self, events: Sequence[Any]) -> list[Happened]:
-        """Let the first of some events that have arrived happen, as many as go together, as they would one by one.
+        """Process the first of some events, as many as can go in one block; return what came of each.
 
         Around a given scorer, questions that come each with its answer go through a block, and so do many questions,
         or many answers, that follow each other: in one transaction, to the last bit as `ask` and `answer` would do it.
@@ -725,21 +725,21 @@ class Online(TakesTurns):
         return found
 
     def _in_block(self, events: Sequence[Any]) -> list[Happened] | None:
-        """Let the first events happen together; None where they do not go in a block."""
+        """Process the first events as one block; None where they do not go in a block."""
         self._wary = 1
         if len(events) < FEW or not Stretch.suits(self._run):
             return None
-        stretch = Stretch(self._run, self.journal, self._bulletin, events, self.patience)
+        stretch = Stretch(self._run, self.journal, self._snapshot, events, self.patience)
         if len(stretch.steps) < FEW:
             return None
         with self.transaction():
-            before, self._sound.broken = self._sound.broken, INTERRUPTED
+            before, self._guard.broken = self._guard.broken, INTERRUPTED
             try:
                 found = stretch.happen()
             except JournalError:
-                self._sound.broken = UNWRITTEN
+                self._guard.broken = UNWRITTEN
                 raise
-            self._sound.broken = before
+            self._guard.broken = before
             if found is None:
                 self._wary = stretch.events
                 return None
@@ -750,7 +750,7 @@ class Online(TakesTurns):
         return found
 
     def _alone(self, event: Any) -> Happened:
-        """Let one event happen."""
+        """Process one event."""
         x, y, id = getattr(event, "x", None), getattr(event, "y", None), getattr(event, "id", None)
         taken = Happened(id)
         if x is None and y is None:
@@ -759,7 +759,7 @@ class Online(TakesTurns):
             if id is None and self._run.waiting:
                 id = next(iter(self._run.waiting))
                 taken = taken._replace(id=id)
-            else:  # a value without a question: it is asked about first
+            else:  # a value without a question: ask first
                 x = ()
         if x is not None:
             try:
@@ -787,7 +787,7 @@ class Online(TakesTurns):
         return taken
 
     def undrawn(self, id: Any) -> bool:
-        """Whether an answer is to a question whose label was not drawn; without a journal, to one that waits not."""
+        """Whether an answer belongs to a question whose label was not drawn; without a journal, to none that waits."""
         if self.labels is None or checked_id(id) in self._run.waiting:
             return False
         found = None if self.journal is None else self.journal.found(checked_id(id))
@@ -810,7 +810,7 @@ class Online(TakesTurns):
         return found.event
 
     @asks
-    def _held(self, event: Any, question: bool) -> bool:
+    def _in_journal(self, event: Any, question: bool) -> bool:
         """Return whether the journal holds an event, or say how the two differ."""
         self._check_open()
         id = checked_id(event.id)
@@ -862,12 +862,12 @@ class Online(TakesTurns):
             try:
                 journal.begin()
                 yield self
-                if self._sound.broken is None:
+                if self._guard.broken is None:
                     journal.commit()
                 else:
                     journal.rollback()
             except BaseException as error:
-                self._sound.broken = self._sound.broken or (
+                self._guard.broken = self._guard.broken or (
                     UNWRITTEN if isinstance(error, JournalError) else INTERRUPTED
                 )
                 journal.rollback()
@@ -878,14 +878,14 @@ class Online(TakesTurns):
     @asks
     def abandon(self) -> None:
         """Drop the open transaction: this object is of no further use, and the journal is as before."""
-        self._sound.broken = self._sound.broken or INTERRUPTED
+        self._guard.broken = self._guard.broken or INTERRUPTED
 
     @asks
     def reach(self, source: str, position: Any) -> None:
         """Write how far a source has been read, in the transaction with its events."""
         self._check_open()
         if self.journal is not None:
-            with self._sound:
+            with self._guard:
                 self.journal.reach(source, position)
 
     @asks
@@ -896,13 +896,13 @@ class Online(TakesTurns):
     def _check_open(self) -> None:
         if os.getpid() != self._owner:
             raise JournalError("a run must be asked by the process that made it, got a call in a forked one")
-        if self._sound.broken is not None:
-            raise JournalError(f"this run {self._sound.broken}: make it again from its journal to go on")
+        if self._guard.broken is not None:
+            raise JournalError(f"this run {self._guard.broken}: make it again from its journal to go on")
 
     def _tell(self) -> None:
-        """Tell of what is new in the episodes, once it is written; a run that dies before it is told tells it later."""
+        """Notify of news in the episodes once it is written; a run that dies before that notifies after its restart."""
         run, journal = self._run, self.journal
-        if not run.untold or self._sound.broken is not None or (journal is not None and journal.within):
+        if not run.untold or self._guard.broken is not None or (journal is not None and journal.within):
             return
         while run.untold:
             _, stage, episode = run.untold[0]
@@ -911,18 +911,18 @@ class Online(TakesTurns):
             self.stages.append((stage, episode))
             del run.untold[0]
         if journal is not None:
-            with suppress(JournalError):  # told again, if this process dies now
+            with suppress(JournalError):  # notified again if this process dies now
                 journal.reach(TOLD, run.events)
 
     def _publish(self, journal: Journal, now: float) -> None:
         """Write what viewers look at, if there is something new."""
-        if not self._bulletin.due():
+        if not self._snapshot.due():
             return
         try:
-            with self._sound:
-                self._bulletin.write(journal, now)
+            with self._guard:
+                self._snapshot.write(journal, now)
         except JournalError:
-            if self._sound.broken is not None:
+            if self._guard.broken is not None:
                 raise
             # Otherwise the events are committed: the next question will say what is wrong.
 
@@ -930,9 +930,9 @@ class Online(TakesTurns):
     def verdict(self) -> Verdict:
         """Return whether the predictor does what it claims, or in a panel the worst verdict: see `Monitor.verdict`.
 
-        That of the monitors, as page, metrics and notifications have it; without any, it is one on the predictions as
-        they were made, on which nothing bets. Its numbers are those of the predictions as they were made; where labels
-        came late, and the monitor has others, it says both.
+        It is the monitors' verdict, which page, metrics and notifications show too. Without monitors no evidence is
+        gathered, and it only sums up the predictions as they were made. Its numbers are about the predictions as they
+        were made. Where labels came late the monitor has other numbers, and it gives both.
         """
         found = self.verdicts()
         if not self._run.by_predictor:
@@ -946,7 +946,7 @@ class Online(TakesTurns):
 
     @asks
     def episodes(self) -> Episodes:
-        """Return the changes so far, each one object from its first alarm to its end: see `venn.monitors.Episode`.
+        """Return the changes so far, each from its first alarm to its end: see `venn.monitors.Episode`.
 
         Their questions have number, time and id. With a journal they are there again after a kill.
         """
@@ -989,14 +989,16 @@ class Online(TakesTurns):
             if known:
                 if journal.other or not self._went_on(journal, bool(models), new_scorer):
                     self._run.restore(checkpoint.unpack(state, models), {})
-                    begin_anew(self._run, journal, self._bulletin, {key: header[key] for key in OF_SCORER})
+                    begin_anew(self._run, journal, self._snapshot, {key: header[key] for key in OF_SCORER})
                     journal.checkpoints.keep(self._run.events, self._state(), last=True)
                 if self.ripening is not None:
                     waiting = {one.event: id for id, one in self._run.waiting.items()}
                     self.ripening.read(journal, waiting, self._run.mark)
                 self._publish(journal, time.time())
                 told = journal.position(TOLD)
-                if told is None or told > self._run.events:  # of an older version, or what is whole of a longer one
+                if (
+                    told is None or told > self._run.events
+                ):  # an older version wrote the journal, or it was salvaged from a longer one
                     journal.reach(TOLD, told := self._run.events)
                 self._run.untold = [one for one in self._run.untold if one[0] > told]
             else:
@@ -1013,9 +1015,9 @@ class Online(TakesTurns):
             raise
 
     def _went_on(self, journal: Journal, given: bool, new_scorer: bool) -> bool:
-        """Go on from the journal; return False where its scorer was another one, which is allowed."""
+        """Continue from the journal; return False where it has another scorer and `new_scorer` allows that."""
         try:
-            go_on(self._run, journal, self._bulletin)
+            go_on(self._run, journal, self._snapshot)
         except (AnotherModel, OtherPredictions) as error:
             if not given:
                 raise
@@ -1030,9 +1032,9 @@ class Online(TakesTurns):
         return self._run.state() if journal is None else self._run.state(journal.token, journal.last_checksum)
 
     def _keep(self, times: int = 1) -> None:
-        """Write a checkpoint if one is due, the last one with `times` 0; a failure to write it does no harm."""
+        """Write a checkpoint if one is due; `times=0` is the last one. A failure to write it does no harm."""
         journal = self.journal
-        if journal is None or journal.within or self._sound.broken is not None:  # broken: this state is unknown
+        if journal is None or journal.within or self._guard.broken is not None:  # broken: this state is unknown
             return
         if not journal.checkpoints.due(self._run.events, times):
             return
@@ -1048,18 +1050,18 @@ class Online(TakesTurns):
 
     def _close(self, ended: bool) -> None:
         journal = self.journal
-        if self._teller is not None and (journal is None or self._sound.broken == CLOSED):
+        if self._teller is not None and (journal is None or self._guard.broken == CLOSED):
             self._teller.close()
-        if journal is None or self._sound.broken == CLOSED:
+        if journal is None or self._guard.broken == CLOSED:
             return
         try:
-            if self._sound.broken is None and not journal.within:
-                self._bulletin.write(journal, time.time(), last=True)
+            if self._guard.broken is None and not journal.within:
+                self._snapshot.write(journal, time.time(), last=True)
                 if ended:
                     journal.reach(ENDED, {"time": time.time(), "events": journal.events})
                 self._keep(0)
         finally:
-            self._sound.broken = CLOSED
+            self._guard.broken = CLOSED
             journal.close()
             if self._teller is not None:
                 self._teller.close()
@@ -1068,11 +1070,11 @@ class Online(TakesTurns):
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._close(kind is None)  # what an error has stopped has not come to its end
+        self._close(kind is None)  # a run that an error stopped has not ended
 
 
 def time_of(event: Any) -> dict[str, Any]:
-    """Return the time that an event says it happened, as an argument of `ask` and `answer`; nothing without one.
+    """Return the time that an event carries, as keyword of `ask` and `answer`; empty without one.
 
     Examples
     --------

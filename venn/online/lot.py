@@ -1,4 +1,4 @@
-"""Labels by lot: whose label is asked for is drawn, with a known chance; and what is known of those without a label."""
+"""Labels by lot: a draw with a known chance decides whose label is asked for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from venn.saved import component, param
 from venn.smoothing import Smoothing
 
 DRAWS = 0x10775  # so that draws are independent of the numbers that break ties, whose seed is often the same
-ENOUGH = 30  # questions that wait, of which a verdict speaks
+ENOUGH = 30  # open questions from which on a verdict mentions them
 
 
 def _function(name: str, value: Any) -> Any:
@@ -87,7 +87,7 @@ class Lot(Parameters):
     seed: int = param(integer, 0, default=0, kw_only=True)
 
     def derive(self) -> None:
-        """Nothing is drawn yet."""
+        """Set up the draws."""
         self._numbers = Smoothing(self.seed)
 
     def __eq__(self, other: object) -> bool:
@@ -110,7 +110,7 @@ class Lot(Parameters):
         return Draw(chance, self._numbers.at(number, DRAWS) < chance)
 
     def check(self, predictions: Mapping[str, Prediction]) -> None:
-        """Refuse predictors of which something is guaranteed that the chances of labels would spoil."""
+        """Refuse predictors whose guarantee would not hold with labels by lot."""
         for name, one in predictions.items() if self.by is not None else ():
             if one.guaranteed not in (NOTHING, LOG_LOSS, CRPS):
                 raise ValueError(
@@ -119,7 +119,7 @@ class Lot(Parameters):
                 )
 
 
-#: What a judge has said of a question: a predicted loss, or a probability for each class; None without a judge.
+#: A judge's guess: a predicted loss, or a probability for each class; None without a judge.
 Judged = float | list[float] | None
 JUDGED = "venn judged "  # and the event of a question, beside the positions of sources in a journal
 
@@ -156,7 +156,7 @@ def expected_loss(judged: float | list[float], watch: FloorWatch, said: Predicti
 
 
 class Unsettled(NamedTuple):
-    """A question whose loss does not count yet, since that of an earlier one is not known."""
+    """A question whose loss does not count yet, because an earlier loss is not known."""
 
     number: int
     chance: float
@@ -181,7 +181,7 @@ class Settling:
             self._losses[number] = None
 
     def resolve(self, number: int, losses: dict[str, float]) -> None:
-        """Note the losses of a question, none where its label never comes; of one not drawn nothing is new."""
+        """Record the losses of a question, none if its label never comes. Questions that were not drawn are ignored."""
         if number in self._losses:
             self._losses[number] = losses
 
@@ -222,7 +222,7 @@ class Unlabelled(NamedTuple):
 
 
 def unlabelled(predictions: Iterable[Prediction]) -> Unlabelled | None:
-    """Return what is claimed on average in the latest of these predictions; None where there is none, or no claim."""
+    """Return the mean claims of the latest of these predictions; None without predictions or claims."""
     latest: Iterator[Any] = islice(predictions, WINDOW)
     found = [(one.lower, one.upper) for one in latest if kind_of(one).calibrated]
     if not found:
@@ -232,7 +232,7 @@ def unlabelled(predictions: Iterable[Prediction]) -> Unlabelled | None:
 
 
 def with_waiting(verdict: Verdict, waiting: Unlabelled | None) -> Verdict:
-    """Return a verdict that speaks of the questions that wait, where they are many."""
+    """Return a verdict that mentions the open questions, if they are many."""
     if waiting is None or waiting.questions < ENOUGH:
         return verdict
     return replace(verdict, details=f"{verdict.details}; {waiting}")

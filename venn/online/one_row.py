@@ -1,4 +1,4 @@
-"""One row: a block of one, whose scores all that learns gets at once, without the arrays of a block around it."""
+"""The fast path for one row: it is scored once, and all predictors and monitors read these scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.refits import NumberRefits, Refits, ScorerForecast
 
 BY_SCORES = InductiveVennAbers, InductiveConformal, InductiveDistribution
-REFITTED = Refits, NumberRefits  # they say something else after each fit only
+REFITTED = Refits, NumberRefits  # their predictions change only with a fit
 WEIGHED = ExpertMixture, DistributionMixture
 
 
@@ -26,14 +26,14 @@ class RowAnswer(NamedTuple):
 
     step: RowStep
     row: Any  #: the object, (1, d)
-    scores: dict[int, Floats]  #: (1, c) of the object, by the identity of who reads them
-    heard: dict[int, Any]  #: what the experts of a mixture said, by the identity of the mixture
+    scores: dict[int, Floats]  #: (1, c) scores by the `id` of the predictor that reads them
+    heard: dict[int, Any]  #: the experts' predictions by the `id` of their mixture
 
 
 class RowStep:
-    """How all that learns in a panel answers and takes one row, where that depends on scores alone.
+    """Lets all predictors of a panel answer and learn one row, where they depend on scores alone.
 
-    The object is cleaned once and scored once. Each part says and learns what it would by itself, to the last bit.
+    The object is cleaned and scored once. Each part predicts and learns as it would by itself, to the last bit.
     """
 
     def __init__(self, learners: Sequence[Any]) -> None:
@@ -45,7 +45,7 @@ class RowStep:
 
     @classmethod
     def of(cls, learners: Sequence[Any]) -> RowStep | None:
-        """Return the step of all these; None where one of them learns in another way, or takes other objects."""
+        """Return the fast path for these predictors; None where one learns in another way or takes other objects."""
         step = cls(learners)
         known = len(step.scoring) + len(step.refitted) + len(step.forecasts) + len(step.mixtures)
         fine = known == len(learners) and all(type(one) in WEIGHED for one in step.mixtures)
@@ -54,7 +54,7 @@ class RowStep:
         return step if fine and len(taken) == 1 and step.scoring else None
 
     def answer(self, question: Query) -> None:
-        """Let all say what they say of an object, or raise what it is refused for."""
+        """Return the predictions for an object, or raise why it is refused."""
         said, latest, found = question.said, None, None
         scores: dict[int, Floats] = {}
         heard: dict[int, Any] = {}
@@ -70,12 +70,12 @@ class RowStep:
         for one, read in self.forecasts:
             said[id(one)] = one.of_scores(scores[id(read)], read)[:, 0]
         for mixture in self.mixtures:
-            each = heard[id(mixture)] = mixture.heard([_said(one, said) for one in mixture.experts])
+            each = heard[id(mixture)] = mixture.heard([_prediction(one, said) for one in mixture.experts])
             said[id(mixture)] = mixture.of_heard(each)
         question.answered = RowAnswer(self, row, scores, heard)
 
     def learn(self, now: RowAnswer, code: Any, heard: dict[int, Any]) -> None:
-        """Let all learn an example, even if one fails; raise the first error. The mixtures weigh what they heard."""
+        """Teach all predictors an example, even if one fails; raise the first error. Mixtures weigh their experts."""
         failure: Exception | None = None
         row, scores, codes = now.row, now.scores, np.array([code])
         for one in self.learners:
@@ -92,8 +92,8 @@ class RowStep:
             raise failure
 
 
-def _said(predictor: Any, said: dict[int, Any]) -> Any:
-    """Return a prediction, by the predictor's identity or combined of such."""
+def _prediction(predictor: Any, said: dict[int, Any]) -> Any:
+    """Return a prediction: a known one, or one combined from known ones."""
     if id(predictor) not in said:
-        said[id(predictor)] = predictor.combined([_said(one, said) for one in predictor.asked])
+        said[id(predictor)] = predictor.combined([_prediction(one, said) for one in predictor.asked])
     return said[id(predictor)]

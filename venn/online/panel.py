@@ -1,4 +1,4 @@
-"""Many predictors side by side on one stream, each machine is solved once and learns once."""
+"""Many predictors side by side on one stream. A machine that several of them read is solved once and learns once."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from venn.turns import TakesTurns, asks, changes, turn_of
 Given = TypeVar("Given")
 
 
-class Noted(list[Any]):
-    """What the predictors of a panel have noted of an example: theirs alone, so that no other list passes for it."""
+class Prepared(list[Any]):
+    """What `Panel.prepare` returned for an example. A class of its own, so that no other list is taken for it."""
 
-    told: Mapping[str, Prediction] | None = None  #: what was said of the object by name, where its label came late
-    question: Query  #: about the object, as it was noted
-    step: Any = None  #: who knows all that it is about: then nothing is noted besides
+    told: Mapping[str, Prediction] | None = None  #: predictions by name, where the label came late
+    question: Query  #: the object with all that was computed for it
+    step: Any = None  #: a `RowStep` that prepares everything itself; the list is empty then
 
 
 @saved
@@ -51,7 +51,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     space : LabelSpace
         What labels may be.
     monitors : dict of str to Monitor
-        Those with which it watches itself as it learns, by name of a predictor: none, but in a `Forecaster`.
+        Monitors that the panel itself updates as it learns, by name of a predictor. Only a `Forecaster` has any.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     Notes
     -----
     A refused example leaves every machine and predictor as it was: everything that can refuse it, a machine's `check`
-    and a predictor's `note`, comes before anything learns, and several machines solve before any learns.
+    and a predictor's `prepare`, comes before anything learns, and several machines solve before any learns.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     ...         self.counts = np.ones(2)
     ...     def predict_one(self, x):
     ...         return Forecast(self.counts / self.counts.sum(), self.classes)
-    ...     def after_learning(self, x, y, noted=None):
+    ...     def commit(self, x, y, prepared=None):
     ...         self.counts[self.classes.index(y)] += 1
     >>> panel = Panel(frequencies=Frequencies())
     >>> panel.learn_one([0.0], "yes")
@@ -152,7 +152,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         return f"Panel({inside})"
 
     def watch_by(self, monitors: Mapping[str, Given]) -> dict[str, Given]:
-        """Let monitors take the place of its own of the same names; return the others, which it does not update."""
+        """Replace its own monitors by given ones of the same names; return the rest, which it does not update."""
         if not isinstance(monitors, Mapping):
             raise TypeError(f"monitors must be a mapping of names to monitors, got {monitors!r}")
         own: dict[str, Any] = {name: one for name, one in monitors.items() if name in self.monitors}
@@ -163,7 +163,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         return {name: one for name, one in monitors.items() if name not in own}
 
     def episodes(self) -> Episodes:
-        """Return the changes that its own monitors have seen: each one object from its first alarm to its end.
+        """Return the changes that its own monitors have seen, each from its first alarm to its end.
 
         Questions are numbered as examples were learned; in an `Online`, `online.episodes()` knows their times and ids.
         """
@@ -171,7 +171,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
     @property
     def inner(self) -> dict[str, Any]:
-        """What watches predictors from within, by names that no predictor has."""
+        """Monitors inside predictors, under names that no predictor has."""
         return {
             part if len(self) == 1 else f"{part} of {name}": one
             for name, predictor in self._predictors.items()
@@ -180,7 +180,7 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
     @property
     def in_turn(self) -> bool:
-        """Whether questions and answers come in turn, as those of a series: one that is given up is a gap."""
+        """Whether each question is answered before the next one, as in a series; a question given up is a gap."""
         return any(getattr(one, "in_turn", False) for one in self._predictors.values())
 
     def advised(self, verdict: Verdict) -> Verdict:
@@ -194,18 +194,18 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
     def _predicted(self, x: Any) -> dict[str, Any]:
         question = self._question(x)
-        return {name: self._said(predictor, question) for name, predictor in self._predictors.items()}
+        return {name: self._prediction(predictor, question) for name, predictor in self._predictors.items()}
 
     def _question(self, x: Any) -> Query:
-        """Return the question about an object, with what was said of it since the last example; here nothing."""
+        """Return the question about an object. A subclass may return one that holds earlier answers."""
         return Query(x)
 
-    def _said(self, predictor: Any, question: Query) -> Any:
-        """Return a prediction, made once for a question."""
+    def _prediction(self, predictor: Any, question: Query) -> Any:
+        """Return a predictor's prediction; it is made once for each question."""
         said, key = question.said, id(predictor)
         if key not in said:
             if isinstance(predictor, Combined):
-                said[key] = predictor.combined([self._said(part, question) for part in predictor.asked])
+                said[key] = predictor.combined([self._prediction(part, question) for part in predictor.asked])
             else:
                 said[key] = predictor.predict_one(put(predictor, question))
         return said[key]
@@ -300,13 +300,13 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
 
     @asks
     def expect(self, objects: Sequence[Any]) -> None:
-        """Let predictors take notice of objects that have arrived: scorers score them in one call, where they can.
+        """Announce objects that have arrived, so that scorers can score them in one call.
 
         No answer depends on it, and nothing is refused: what is wrong with an object is said in its turn.
         """
         expect_all(self._learners, objects)
 
-    def note(self, x: Any, y: Label, told: Mapping[str, Prediction] | None = None, late: int = 0) -> Noted:
+    def prepare(self, x: Any, y: Label, told: Mapping[str, Prediction] | None = None, late: int = 0) -> Prepared:
         """Return what the predictors note before anything learns; raise what `learn_one(x, y)` would raise.
 
         All machines solve their problems, so that learning can begin.
@@ -328,44 +328,44 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         if told is not None and not isinstance(told, Mapping):
             raise TypeError(f"told must be what was said by each predictor, by its name, got {told!r}")
         machines = self.machines
-        noted = self._noted(x, y, machines)
+        prepared = self._prepared(x, y, machines)
         if late and told is not None:
-            noted.told = told
+            prepared.told = told
             for name, predictor in self.items():
                 if isinstance(predictor, Predictor) and not isinstance(predictor, Combined):
                     place = next(i for i, one in enumerate(self._learners) if one is predictor)
-                    noted[place] = predictor.note_late(noted[place], told[name], late)
+                    prepared[place] = predictor.prepare_late(prepared[place], told[name], late)
         for machine in machines:
-            machine.hypotheses(put(machine, noted.question))
-        return noted
+            machine.hypotheses(put(machine, prepared.question))
+        return prepared
 
-    def _noted(self, x: Any, y: Label, machines: Sequence[Any]) -> Noted:
+    def _prepared(self, x: Any, y: Label, machines: Sequence[Any]) -> Prepared:
         self.space.check(y)
         question = self._question(x)
         for machine in machines:
             machine.check(put(machine, question), y)
-        noted = Noted([
-            predictor.compared([self._said(one, question) for one in predictor.owner.experts])
-            if isinstance(predictor, Weighing) else predictor.note(put(predictor, question), y)
+        prepared = Prepared([
+            predictor.compared([self._prediction(one, question) for one in predictor.owner.experts])
+            if isinstance(predictor, Weighing) else predictor.prepare(put(predictor, question), y)
             for predictor in self._learners
         ])  # fmt: skip
-        noted.question = question
-        return noted
+        prepared.question = question
+        return prepared
 
-    def _check_noted(self, noted: Any) -> None:
-        if type(noted) is not Noted or len(noted) != len(self._learners):
-            raise ValueError(f"noted must be what note(x, y) returned, got {noted!r}")
+    def _check_prepared(self, prepared: Any) -> None:
+        if type(prepared) is not Prepared or len(prepared) != len(self._learners):
+            raise ValueError(f"prepared must be what prepare(x, y) returned, got {prepared!r}")
 
     @changes
-    def learn_one(self, x: Any, y: Label, noted: Noted | None = None) -> None:
+    def learn_one(self, x: Any, y: Label, prepared: Prepared | None = None) -> None:
         """Teach every distinct machine once, then every predictor.
 
         Parameters
         ----------
         x : object
         y : one of `classes`
-        noted : optional
-            What `note(x, y)` has just returned.
+        prepared : optional
+            What `prepare(x, y)` has just returned.
 
         Raises
         ------
@@ -375,25 +375,25 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
             A machine cannot be solved: nothing is learned. Or a scaler's own fit fails: the machines and all
             other predictors have learned the example.
         """
-        self._teach(x, y, noted)
+        self._teach(x, y, prepared)
 
-    def _teach(self, x: Any, y: Label, noted: Noted | None) -> None:
+    def _teach(self, x: Any, y: Label, prepared: Prepared | None) -> None:
         # Only solving can still fail: several machines solve before any learns; a single one solves as it learns.
         machines = self.machines
-        if noted is None:
-            noted = self.note(x, y) if len(machines) > 1 else self._noted(x, y, machines)
-        self._check_noted(noted)
+        if prepared is None:
+            prepared = self.prepare(x, y) if len(machines) > 1 else self._prepared(x, y, machines)
+        self._check_prepared(prepared)
         for machine in machines:
-            machine.learn_one(put(machine, noted.question), y)
+            machine.learn_one(put(machine, prepared.question), y)
         try:
-            teach_all(self._learners, noted.question, y, noted)
+            teach_all(self._learners, prepared.question, y, prepared)
         finally:
             if any([one.settle() for one in self._predictors.values() if isinstance(one, Combined)]):
                 self._learners = elementary(self._predictors.values())
 
     @changes
     def skip(self, x: Any) -> None:
-        """Let predictors learn that no answer comes: of a series, that a value is missing; others learn nothing."""
+        """Tell predictors that no answer comes. Predictors of a series take it as a missing value; others ignore it."""
         for one in self._learners:
             if getattr(one, "in_turn", False):
                 one.skip(x)

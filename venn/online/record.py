@@ -24,7 +24,7 @@ from venn.monitors.sources import usual_sources
 from venn.online import checkpoint, figures
 from venn.parameters import ascending, by_name, integer, is_number, path_of, several_names
 from venn.prediction import NOTHING, Floats, Label, Prediction
-from venn.saved import checked_keys, held_array, held_float, held_rows, held_text
+from venn.saved import checked_keys, restored_array, restored_float, restored_rows, restored_text
 from venn.show import terminal
 from venn.smoothing import Smoothing
 
@@ -110,18 +110,18 @@ class Track:
             return
         if kind not in KINDS:
             raise ValueError(f"kind must be a kind of prediction, got {kind!r}")
-        self.scorer.kind, self.scorer.guaranteed = KINDS[kind], held_text("guaranteed", held["guaranteed"])
+        self.scorer.kind, self.scorer.guaranteed = KINDS[kind], restored_text("guaranteed", held["guaranteed"])
         room, breadth = max(START, n), KINDS[kind].breadth(space)
-        self._predicted = grown(held_labels("predicted", held["predicted"], n, space), room)
-        self._numbers = grown(held_array("numbers", held["numbers"], (n, WIDTH)), room, WIDTH)
-        self._rows = grown(held_array("rows", held["rows"], (n, breadth)), room, breadth)
+        self._predicted = grown(restored_labels("predicted", held["predicted"], n, space), room)
+        self._numbers = grown(restored_array("numbers", held["numbers"], (n, WIDTH)), room, WIDTH)
+        self._rows = grown(restored_array("rows", held["rows"], (n, breadth)), room, breadth)
         if not space.holds(self._numbers[:n, REALISED_CLASS]):
             raise ValueError(f"numbers must hold codes of {space.told}, got others")
 
 
-def held_labels(name: str, codes: Any, n: int, space: LabelSpace) -> NDArray[Any]:
+def restored_labels(name: str, codes: Any, n: int, space: LabelSpace) -> NDArray[Any]:
     """Return (n,) codes of labels, or say what they must be."""
-    checked: NDArray[Any] = held_array(name, codes, (n,), space.dtype)
+    checked: NDArray[Any] = restored_array(name, codes, (n,), space.dtype)
     if not space.holds(checked):
         raise ValueError(f"{name} must hold codes of {space.told}, got others")
     return checked
@@ -579,9 +579,9 @@ class Record(HasLabels):
         return record
 
     def _take_over(self, held: dict[str, Any]) -> None:
-        self.seconds = held_float("seconds", held["seconds"], 0.0)
-        self._n = held_rows("truth", held["truth"])
-        truth = held_labels("truth", held["truth"], self._n, self.space)
+        self.seconds = restored_float("seconds", held["seconds"], 0.0)
+        self._n = restored_rows("truth", held["truth"])
+        truth = restored_labels("truth", held["truth"], self._n, self.space)
         for track, state in zip(self._tracks.values(), held["predictors"], strict=True):
             track.restore(state, self._n)
         if self._n:  # else there is nothing to double

@@ -57,7 +57,7 @@ def ahead(events: Iterable[Any], expect: Callable[[list[Any]], None]) -> Iterato
 
 
 def parts_of(events: Iterable[Any]) -> Iterator[list[Any]]:
-    """Yield some hundred of the events at a time; an error of the iteration is raised after the events before it.
+    """Yield events in lists of some hundred; an error of the iteration is raised after the events before it.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def parts_of(events: Iterable[Any]) -> Iterator[list[Any]]:
 
 # ------------------------------------------------------------------------------------------------------------ replaying
 
-AT_MOST = 5  # examples at the start that are compared with those a machine was tuned on
+AT_MOST = 5  # first examples that are compared with those a machine was tuned on
 
 
 class MeansAlone:
@@ -220,7 +220,7 @@ def replay(
 def _recorded(
     stream: Iterable[Any], panel: Panel, record: Record | MeansAlone, watched: Mapping[str, Any], steps: int | None
 ) -> Iterator[int]:
-    """Replay and record; yield how many steps there are so far, in blocks where all is at hand and nobody looks on."""
+    """Replay and record, in blocks if all events are at hand; yield the number of steps so far."""
     if not (at_hand(stream) and not watched and isinstance(panel, InBlocks)):
         for n, x, predictions, y in advance(stream, panel, steps=steps):
             _record(n, x, predictions, y, record, watched)
@@ -238,7 +238,7 @@ def _recorded(
             if panel.n > before:
                 error.add_note(f"at step {done + panel.n - before + 1} of the replay")
                 raise
-            for n, x, predictions, y in _advance(block, panel, done + 1, met):  # what is wrong is said in its turn
+            for n, x, predictions, y in _advance(block, panel, done + 1, met):  # errors are raised in turn
                 _record(n, x, predictions, y, record, watched)
         yield len(record)
 
@@ -258,7 +258,7 @@ def _record(
 
 
 def show(monitor: Any, name: str, x: Any, predictions: Mapping[str, Prediction], y: Label) -> None:
-    """Let a monitor of this name watch a step."""
+    """Show a monitor one step."""
     if isinstance(monitor, FloorWatch):
         monitor.see(monitor.among(predictions), y)
     else:
@@ -266,12 +266,12 @@ def show(monitor: Any, name: str, x: Any, predictions: Mapping[str, Prediction],
 
 
 def _sees(monitor: Any) -> str:
-    """Return what a monitor takes: predictions and labels, where it does not say."""
+    """Return what a monitor takes; by default predictions and labels."""
     return str(getattr(monitor, "sees", PREDICTIONS))
 
 
 def default_for(stream: object) -> Forecaster:
-    """Return the predictor that stands on a stream if none is given."""
+    """Return the default predictor for a stream."""
     classes = getattr(stream, "classes", None)
     if classes is None:
         raise TypeError(
@@ -282,10 +282,10 @@ def default_for(stream: object) -> Forecaster:
 
 
 def learned_before(panel: Panel) -> dict[str, int]:
-    """Return how many examples predictors have learned, as far as they report it; those without any are left out."""
+    """Return how many examples predictors have learned, where they report any."""
     counts: dict[str, int] = {}
     for name, predictor in panel.items():
-        if predictor.machine is not None:  # which may have learned more than this predictor
+        if predictor.machine is not None:  # the machine may have learned more than this predictor
             n = predictor.machine.learned
         else:
             each = (getattr(part, "n", None) for part in (predictor, getattr(predictor, "predictor", None)))
@@ -340,7 +340,7 @@ def _tunings(panel: Panel) -> dict[Any, int]:
 def _advance(
     examples: Iterable[Any], panel: Panel, first: int, met: dict[Any, int]
 ) -> Iterator[tuple[int, Any, dict[str, Prediction], Label]]:
-    """Do what `advance` does, of what has been checked; the first step has this number."""
+    """Do what `advance` does, without checks; the first step has the number `first`."""
 
     def expect(arrived: list[Any]) -> None:
         panel.expect([example[0] for example in arrived if _is_pair(example)])
@@ -360,7 +360,7 @@ def _advance(
 
 
 def _check_for(stream: object, panel: Panel, steps: int | None) -> None:
-    """Refuse what no panel can replay, and a stream whose columns stand elsewhere than a given scorer takes them."""
+    """Refuse streams that the panel cannot replay, such as one with columns in another order than its scorer's."""
     _check(stream, steps)
     for predictor in panel.values():
         check_stream(stream, names_among([predictor]))

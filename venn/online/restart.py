@@ -23,8 +23,8 @@ from venn.prediction import Prediction
 from venn.saved import described
 from venn.show.view import figures_of
 
-# ------------------------------------------------------------------------------------------------------------- bulletin
-# What a run shows to viewers: alarms, points of its curves, the latest figures.
+# ---------------------------------------------------------------------------------------------------------- run
+# snapshot What a run shows to viewers: alarms, points of its curves, the latest figures.
 
 FINEST, OCTAVE = 8, 512  # the curves have a point every FINEST steps, after OCTAVE of them half as many, and so on
 FRESH = 0.5  # least seconds between two writes of the latest figures, where points of the curves are rarer
@@ -35,7 +35,7 @@ def spacing(step: int) -> int:
     return FINEST if step < OCTAVE * FINEST else 1 << ((step // OCTAVE).bit_length() - 1)
 
 
-class Bulletin:
+class RunSnapshot:
     """Gathers what viewers see of a run, and writes it into the journal when something is due.
 
     Parameters
@@ -47,7 +47,7 @@ class Bulletin:
         self._run = run
         self._alarms: list[tuple[str, int, int, float, Alarm]] = []  # not yet written
         self._points: list[tuple[int, float, dict[str, Any]]] = []
-        self._shown = -FRESH  # when the latest figures were written, by a clock that is never set
+        self._shown = -FRESH  # when the latest figures were written, by the monotonic clock
 
     def note(self, now: float, rung: list[Rung]) -> None:
         """Record the alarms of the latest answer, and its point of the curves if it has one."""
@@ -67,7 +67,7 @@ class Bulletin:
         self._alarms += [(name, number, step, now, alarm) for name, number, alarm in rung]
 
     def compare(self, journal: Journal) -> None:
-        """Raise unless the alarms so far, not yet written, are those of the journal: they depend on rounded numbers."""
+        """Raise unless the alarms found here are those of the journal: rounding on another machine may move them."""
         rung = [(name, number, step) for name, number, step, _, _ in self._alarms]
         there = set(journal.alarms())
         numbers = {(name, number) for name, number, _ in there}
@@ -105,7 +105,7 @@ class Bulletin:
         self._points.clear()
 
 
-# ------------------------------------------------------------------------------------------------------------ soundness
+# ------------------------------------------------------------------------------------------------------------ run guard
 # Whether a run in memory is as its journal says, or what has broken it.
 
 INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal", "is closed"
@@ -113,10 +113,10 @@ INTERRUPTED, UNWRITTEN, CLOSED = "was interrupted", "could not write its journal
 # Classes, as what `contextmanager` makes costs a twentieth of a quick step.
 
 
-class Soundness:
-    """Says what has broken a run; around an event it keeps memory and journal in agreement.
+class RunGuard:
+    """Keeps memory and journal in agreement around each event, and says what has broken a run.
 
-    An event counts wholly or not at all, or the run breaks.
+    An event counts wholly or not at all; otherwise the run is broken.
 
     Parameters
     ----------
@@ -149,17 +149,17 @@ class Soundness:
 
 
 class Trying:
-    """Lets refusals pass; after any other exception, such as an interrupt, the machines' state is unknown."""
+    """Marks the run as broken after any exception but a refusal: an interrupt leaves machines in an unknown state."""
 
-    def __init__(self, sound: Soundness) -> None:
-        self._sound = sound
+    def __init__(self, guard: RunGuard) -> None:
+        self._guard = guard
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if error is not None and not isinstance(error, REFUSALS):
-            self._sound.broken = INTERRUPTED
+            self._guard.broken = INTERRUPTED
 
 
 # -------------------------------------------------------------------------------------------------------------- restart
@@ -171,13 +171,13 @@ NEAR = 1e-9  # how far apart predictions may be, where the largest of their numb
 
 
 class OtherPredictions(JournalError):
-    """Raised where the predictors of a run say something else than its journal."""
+    """Raised where the predictors of a run predict something else than its journal holds."""
 
 
-def begin_anew(run: Run, journal: Journal, bulletin: Bulletin, header: dict[str, Any]) -> None:
-    """Bring a run that has seen nothing to the end of a journal whose predictors it does not have: they begin there.
+def begin_anew(run: Run, journal: Journal, snapshot: RunSnapshot, header: dict[str, Any]) -> None:
+    """Bring a new run to the end of a journal of other predictors; its own predictors begin to learn there.
 
-    The questions that wait go on waiting; what watches objects and examples goes on.
+    Open questions stay open, and watchers of objects and examples continue.
 
     Raises
     ------
@@ -191,26 +191,26 @@ def begin_anew(run: Run, journal: Journal, bulletin: Bulletin, header: dict[str,
     events = journal.events
     answered = journal.connection.execute("SELECT count(*) FROM answers").fetchone()[0]
     anew = Anew(events, answered, header, alarms)
-    _go_through(run, journal, bulletin, anew)
+    _go_through(run, journal, snapshot, anew)
     journal.begin_anew(anew)
     log.warning("calibration in %s begins anew after %d examples, with another fitted model", journal.path, answered)
 
 
-def _go_through(run: Run, journal: Journal, bulletin: Bulletin, anew: Anew | None) -> float:
-    """Repeat the events of the journal that the run has not seen; what was before `anew` teaches no predictor.
+def _go_through(run: Run, journal: Journal, snapshot: RunSnapshot, anew: Anew | None) -> float:
+    """Repeat the events of the journal that the run has not seen. Events before `anew` teach no predictor.
 
-    Return how far its predictions are at most from those that are made here.
+    Return the largest difference of the journal's predictions from those made here.
     """
     ids = {waiting.event: id for id, waiting in run.waiting.items()}
     if anew is not None and run.events == 0:
         run.begin_alarms(anew.alarms)
     farthest = 0.0
     for event in journal.after(JournalPlace(run.asked, run.answered, run.expired)):
-        farthest = max(farthest, happen_again(run, journal, bulletin, event, ids, anew))
+        farthest = max(farthest, happen_again(run, journal, snapshot, event, ids, anew))
     return farthest
 
 
-def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
+def go_on(run: Run, journal: Journal, snapshot: RunSnapshot) -> None:
     """Bring a run that has seen nothing to the state that its journal describes.
 
     Raises
@@ -232,9 +232,9 @@ def go_on(run: Run, journal: Journal, bulletin: Bulletin) -> None:
         if complaint is not None:
             log.warning("no checkpoint of %s can be read, and all is learned again: %s", journal.path, complaint)
     journal.checkpoints.kept(run.events)
-    farthest = _go_through(run, journal, bulletin, anew)
+    farthest = _go_through(run, journal, snapshot, anew)
     if run.rounded:
-        bulletin.compare(journal)
+        snapshot.compare(journal)
         log.warning(
             "%s: %d predictions are rounded otherwise here, by %.1g at most, as another machine, library or number of "
             "threads does it: the run goes on, and what was said stands", journal.path, run.rounded, farthest
@@ -255,9 +255,9 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any], anew: Anew 
                 "%s: it ends after event %d, and a checkpoint is of event %d: what came last is lost",
                 journal.path, journal.events, place.events,
             )  # fmt: skip
-        file.unlink(missing_ok=True)  # of another run, or of events that this one has lost
+        file.unlink(missing_ok=True)  # it belongs to another run, or to events that this journal has lost
         raise ValueError(f"it is that of another run, after {place.events} events")
-    # A model that has begun anew has other parts than a fresh one; how it was made stays.
+    # A model that has begun anew has other parts than a fresh one, but the same parameters.
     if described(state["panel"]) != described(run.panel):
         raise ValueError(f"it holds {state['panel']!r}")
     waiting = {}
@@ -269,7 +269,7 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any], anew: Anew 
 
 def _read(run: Run, question: QuestionRow, number: int, anew: Anew | None) -> Waiting:
     predictions = decode(question.predictions, tuple(run.panel), run.panel.space)
-    # What was said before predictors began anew is not what they say now, even if no label has come since.
+    # Predictions from before the predictors began anew differ from theirs now, even if no label has come since.
     before = anew is not None and question.event <= anew.events
     step = min(question.step, anew.answered - 1) if anew is not None and before else question.step
     return Waiting(question.event, number, step, decode_object(question.x), predictions, question.time)
@@ -278,14 +278,14 @@ def _read(run: Run, question: QuestionRow, number: int, anew: Anew | None) -> Wa
 def happen_again(
     run: Run,
     journal: Journal,
-    bulletin: Bulletin,
+    snapshot: RunSnapshot,
     event: QuestionRow | AnswerRow,
     ids: dict[int, int | str],
     anew: Anew | None = None,
 ) -> float:
     """Repeat an event of the journal; `ids` are those of the waiting questions, by event.
 
-    Return how far its predictions are from those that are made here.
+    Return the difference of the journal's predictions from those made here.
     """
     passed = anew is not None and event.event <= anew.events
     if event.event != run.events + 1:
@@ -307,7 +307,7 @@ def happen_again(
             )
         ids[event.event] = event.id
         judged = journal.position(f"{JUDGED}{event.event:015d}") if run.judged else None
-        bulletin.ring(run.answered + 1, time.time(), run.ask(event.id, waiting, event.time, judged))
+        snapshot.ring(run.answered + 1, time.time(), run.ask(event.id, waiting, event.time, judged))
         return off
     if event.question not in ids:
         raise JournalError(f"{journal.path} must hold answers to its questions, got {event}")
@@ -315,25 +315,25 @@ def happen_again(
     if event.truth is None:
         before = len(run.rung)
         run.give_up(id, event.time)
-        bulletin.ring(run.answered + 1, time.time(), run.rung[before:])
+        snapshot.ring(run.answered + 1, time.time(), run.rung[before:])
         return 0.0
     waiting, y = run.waiting[id], run.panel.space.decode(event.truth)
     if passed:
         run.pass_over(id, y, event.time)
         return 0.0
-    noted = run.note(waiting, y)
-    rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, noted)
-    bulletin.note(time.time(), rung)
+    prepared = run.prepare(waiting, y)
+    rung, _ = run.learn(id, y, run.as_of_now(waiting), event.time, prepared)
+    snapshot.note(time.time(), rung)
     return 0.0
 
 
 def _apart(run: Run, said: Mapping[str, Prediction], found: bytes) -> float:
-    """Return how far predictions are from the bytes of others, at most over the predictors."""
+    """Return the largest difference of predictions from encoded ones, over all predictors."""
     return apart(said, decode(found, tuple(run.panel), run.panel.space))
 
 
 def apart(said: Mapping[str, Prediction], others: Mapping[str, Prediction]) -> float:
-    """Return how far predictions are from others of the same names, at most over these."""
+    """Return the largest difference of predictions from others of the same names."""
     kinds = {name: kind_of(one) for name, one in said.items()}
     if any(kind_of(others[name]) is not kind for name, kind in kinds.items()):
         return math.inf

@@ -1,4 +1,4 @@
-"""Labels that ripen: what is reported of a question counts when the question is ripe, and silence is a label then."""
+"""Labels that ripen: a report counts when its question is ripe, and silence means a label then."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def moment(name: str, value: Any) -> float:
 
 
 class Report(NamedTuple):
-    """What has been said of a question so far."""
+    """The latest report on a question."""
 
     truth: Any  #: code of the label
     time: float  #: by the clock of the run
@@ -99,18 +99,18 @@ class Ripening:
         self.clock = 0.0
         self.reports: dict[int | str, Report] = {}
         self.late = 0
-        self._ended: dict[int | str, Report | None] = {}  # of the latest questions that are ripe
+        self._ended: dict[int | str, Report | None] = {}  # reports on the latest ripe questions
 
     def __repr__(self) -> str:
         return f"Ripening({str(self.ripe)!r}, silent={self.silent!r})"
 
     def tell(self, time: float) -> float:
-        """Take note of a time; return that of the clock."""
+        """Advance the clock to a time; return its time."""
         self.clock = max(self.clock, time)
         return self.clock
 
     def due(self, later: int, since: float) -> bool:
-        """Whether a question is ripe, after so many later ones, and so many seconds."""
+        """Whether a question is ripe after this many later questions and seconds."""
         return since >= self.ripe.total_seconds() if isinstance(self.ripe, timedelta) else later >= self.ripe
 
     def truth(self, id: int | str) -> Any:
@@ -119,7 +119,7 @@ class Ripening:
         return self._silence if found is None else found.truth
 
     def end(self, id: int | str) -> None:
-        """Forget what was reported of a ripe question, and remember for a while that there was one."""
+        """Move a ripe question to the short memory of ripe ones."""
         report = self.reports.pop(id, None)
         self._ended[id] = report
         if len(self._ended) > REMEMBERED:
@@ -133,11 +133,11 @@ class Ripening:
         return None if found is None else Report(*found)
 
     def knows(self, id: int | str) -> bool:
-        """Whether an id is that of one of the latest questions that are ripe."""
+        """Whether an id belongs to one of the latest ripe questions."""
         return id in self._ended
 
     def come(self, id: int | str, event: int, report: Report, journal: Journal | None) -> None:
-        """Take note of a report; one that comes too late is counted once for a question, and changes nothing else."""
+        """Record a report. A late one is only counted, once for each question."""
         if report.late:
             earlier = self.earlier(id, event, journal)
             if earlier is not None and (earlier.late or earlier.truth == report.truth):
@@ -166,9 +166,9 @@ class Ripening:
     # ------------------------------------------------------------------ journal
 
     def read(self, journal: Journal, waiting: Mapping[int, int | str], time: float) -> None:
-        """Take over what a journal holds: the reports on questions that wait, and how many came too late.
+        """Read from a journal the reports on open questions, and how many came too late.
 
-        `waiting` has the ids of those by their events, and `time` is that of the last event.
+        `waiting` maps events of open questions to ids; `time` is the time of the last event.
         """
         self.clock = time
         rows = journal.connection.execute(

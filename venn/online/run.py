@@ -18,7 +18,7 @@ from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.verdict import USELESS, Moment, Verdict
 from venn.monitors.watching import ANSWERS, QUESTIONS, Watches, Watching
 from venn.online.lot import Judged, Lot, Settling, Unlabelled, expected_loss, unlabelled, with_waiting
-from venn.online.panel import Noted, Panel
+from venn.online.panel import Panel, Prepared
 from venn.online.ripening import Ripening
 from venn.online.selective import AnswerChoice, Answering
 from venn.prediction import Label, Prediction
@@ -31,8 +31,8 @@ REFUSALS = (ValueError, TypeError, ArithmeticError, RuntimeError)
 
 
 SEES = "objects", "examples", "predictions"  # what may be watched; losses by a `FloorWatch`
-REMEMBERED = 1001  # latest questions and answers of which time and id are known, so that changes can be dated
-OFTEN = 20  # events between two looks for what has ended, or begun anew, without an alarm
+REMEMBERED = 1001  # latest questions and answers whose time and id are kept, to date changes
+OFTEN = 20  # events between two looks for changes that ended without an alarm
 
 
 class Rung(NamedTuple):
@@ -54,11 +54,11 @@ class Waiting(NamedTuple):
     time: float = 0.0  #: seconds since 1970
 
 
-See = Callable[..., Sequence[Alarm]]  # of a name, what watches, and what it sees
+See = Callable[..., Sequence[Alarm]]  # called with a name, a watcher, and what the watcher sees
 
 
 def updated(name: str, one: Any, *seen: Any) -> Sequence[Alarm]:
-    """Let one that watches see a step; return its alarms."""
+    """Show a watcher one step; return its alarms."""
     alarms: Sequence[Alarm] = one.update(*seen)
     return alarms
 
@@ -120,9 +120,9 @@ class Run:
         self.rounded = 0
         self.rung: list[Rung] = []
         self.rings = dict.fromkeys(self.monitors, 0)
-        self.usual: tuple[str, ...] = ()  # what watches objects and examples because nobody has said otherwise
+        self.usual: tuple[str, ...] = ()  # names of the default watchers of objects and examples
         self._herald = Herald()
-        #: By name of what watches, the steps that it has seen before they count here: those of a block.
+        #: By name of a watcher: steps of a block that it has seen already, and that do not count here yet.
         self.ahead: dict[str, int] = {}
         self.untold: list[tuple[int, str, Episode]] = []  # event, stage and episode: nobody has been told
         #: The latest questions, and those of the latest answers: what a `Moment` has of each.
@@ -136,11 +136,11 @@ class Run:
 
     @property
     def by_predictor(self) -> dict[str, Any]:
-        """What watches predictors, or floors: monitors of the panel, which it may change, and those given."""
+        """Watchers of predictors and floors: the panel's own monitors, which it may replace, and those given."""
         return {**self.panel.monitors, **self.panel.floors, **self.given}
 
     def figures(self) -> dict[str, Any]:
-        """Return of what watches predictors what a point of the curves needs: its evidence."""
+        """Return the evidence of each monitor, for a point of the curves."""
         seen = self.by_predictor.items()
         return {
             name: one.figures() if isinstance(one, Monitor) else one.snapshot()
@@ -159,14 +159,14 @@ class Run:
         return {**self.by_predictor, **self.drifts, **self.examples, **self.panel.inner}
 
     def _watch(self, monitors: Mapping[str, Any]) -> None:
-        """Hold what was given apart by what it sees: predictions, objects, or examples."""
+        """Sort the given watchers by what they see: predictions, objects, or examples."""
         by = {what: {name: one for name, one in monitors.items() if one.sees == what} for what in (*SEES, LOSSES)}
         self.drifts, self.examples, self.given = by["objects"], by["examples"], by["predictions"] | by[LOSSES]
 
     # ------------------------------------------------------------------- events
 
     def check(self, x: Any) -> None:
-        """Refuse an object that cannot be watched; if it is the first, what watches by default is left out."""
+        """Refuse an object that cannot be watched. If the first object cannot, the default watchers are dropped."""
         try:
             for one in (*self.drifts.values(), *self.examples.values()):
                 if hasattr(one, "check"):
@@ -182,9 +182,9 @@ class Run:
     def ask(
         self, id: int | str, question: Waiting, time: float, judged: Judged = None, see: See = updated
     ) -> list[Rung]:
-        """Add a question, which the panel has just answered, to those that wait; return the alarms about its object.
+        """Add a question that the panel has just answered; return the alarms about its object.
 
-        `judged` is what a judge has said of it. `see` returns the alarms of what watches, which may have seen it.
+        `judged` is the judge's guess. `see` returns the alarms of a watcher, which may have seen the object already.
         """
         self.asked += 1
         self.mark, self.latest = time, question
@@ -208,7 +208,7 @@ class Run:
         return self.rung
 
     def _place(self) -> None:
-        """Remember the questions of the steps that changes name, while they are known, and what is to be told."""
+        """Keep the questions of the steps that changes name while they are still known, and queue the news."""
         if not self.rung and self.events % OFTEN:
             return
         found: dict[tuple[str, int], tuple[Any, ...]] = {}
@@ -224,14 +224,14 @@ class Run:
         self.untold += [(self.events, *one) for one in self._herald.news(self.episodes())]
 
     def _step(self, name: str, counts: str, step: int) -> int:
-        """Return the run's own number of a step of a watcher, which may have seen more, or less, than the run."""
+        """Return the run's number of a watcher's step: a watcher may have seen more or fewer steps than the run."""
         done = self.asked if counts == QUESTIONS else self.answered
         one = self.monitors[name]
         return int(done - (one.n - self.ahead.get(name, 0) - step))
 
     @property
     def eventful(self) -> bool:
-        """Whether there was any change, of which there may be news now and then."""
+        """Whether there was any change, so that there may be news."""
         return bool(self._moments) or any(one.cases for one in self.monitors.values() if isinstance(one, Watching))
 
     def _looked_up(self, counts: str, step: int) -> tuple[Any, ...] | None:
@@ -288,9 +288,9 @@ class Run:
             self._settle()
         self._place()
 
-    def note(self, waiting: Waiting, y: Label) -> Noted:
+    def prepare(self, waiting: Waiting, y: Label) -> Prepared:
         """Return what the panel notes before it learns the answer to a question."""
-        return self.panel.note(waiting.x, y, waiting.predictions, self.answered - waiting.step)
+        return self.panel.prepare(waiting.x, y, waiting.predictions, self.answered - waiting.step)
 
     def as_of_now(self, waiting: Waiting) -> dict[str, Prediction]:
         """Return the monitored predictors' predictions for an object now: as before, if nothing was learned since."""
@@ -304,11 +304,11 @@ class Run:
         }
 
     def learn(
-        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float, noted: Noted
+        self, id: int | str, y: Label, current: Mapping[str, Prediction], time: float, prepared: Prepared
     ) -> tuple[list[Rung], Exception | None]:
         """Learn the answer to a question; return the alarms, and what failed after all had learned.
 
-        `current` are the predictions `as_of_now`, `noted` is what the panel has just noted.
+        `current` are the predictions `as_of_now`, `prepared` is what the panel has just prepared.
         """
         self.mark = time
         self.rung = []
@@ -317,7 +317,7 @@ class Run:
         inside = {**self.panel.monitors, **self.panel.floors, **self.panel.inner}
         own = {name: (one, one.count) for name, one in inside.items()}
         try:
-            self.panel.learn_one(waiting.x, y, noted)
+            self.panel.learn_one(waiting.x, y, prepared)
         except REFUSALS as error:
             failure = error
         del self.waiting[id]

@@ -1,4 +1,4 @@
-"""Answers with a promise: how many of those that are given may be wrong, on any sequence; else it abstains."""
+"""Answers with a promise: it abstains where one more wrong answer would break a bound on the errors."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from venn.online.chain import copy_object, encode_object
 from venn.online.panel import Panel, panel_of
 from venn.parameters import fraction, has_methods, is_number, members, number, one_of, optional, positive
 from venn.prediction import LEVELS, Floats, Label, Prediction, PredictionSet
-from venn.saved import Saved, array, checked_keys, component, held_int, own, param, saved, state
+from venn.saved import Saved, array, checked_keys, component, own, param, restored_int, saved, state
 from venn.turns import TakesTurns, asks, changes
 
 WRONG, RIGHT, OUT = "wrong", "right", "out"
 MOST = 1e308  # width: that of an interval without bounds
 WINDOW = 1000  # latest labelled questions, by which it sets its threshold
-DECIDES = "forecast", "distribution"  # names of the predictors that decide on classes, and on numbers
-RESERVE = 0.7  # of the allowance: what is kept for errors to come
+DECIDES = "forecast", "distribution"  # predictors that answer: for classes, and for numbers
+RESERVE = 0.7  # share of the allowance that is kept for errors to come
 LAST = 1.0  # room in which one more wrong answer silences it
 SPENT_OVER = 100  # answers over which the room beyond the reserve is spent
-SPARED = 1  # errors that were seen and are not counted against the threshold
+SPARED = 1  # observed errors that do not count against the threshold
 EARLY, RICH = 50, 0.3  # labelled questions; share of the usual answers that remains at half the error
 
 
@@ -42,7 +42,7 @@ class AnswerChoice(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """What could be answered to a question: how sure the predictor is of it, and how often it claims to be wrong."""
+    """A possible answer: how sure the predictor is of it, and the chance of an error that it claims."""
 
     answer: Any
     sure: float  #: the larger, the sooner it is answered
@@ -55,14 +55,14 @@ class AnswerWaiting(NamedTuple):
     answer: Any  #: what was answered, or would have been
     sure: float
     claimed: float
-    given: bool  #: whether it was answered
+    given: bool  #: whether an answer was given
 
 
 class AnswerLadder:
-    """Labelled questions from the surest on, and how many errors there are among the first of them.
+    """Labelled questions from the surest down, with the number of errors among the first of them.
 
-    Those are counted that were seen, all but one, so that a single accident does not silence it, or those that the
-    predictor claimed, whichever are more.
+    Errors are those observed less one, so that a single accident does not silence it, or those that the predictor
+    expected, whichever are more.
 
     Parameters
     ----------
@@ -92,22 +92,22 @@ class AnswerLadder:
         return len(self._count)
 
     def most(self, target: float) -> int:
-        """Return how many of the surest have a share of errors of at most `target`."""
+        """Return the largest number of surest questions whose share of errors is at most `target`."""
         places = np.flatnonzero((self._errors <= target * self._count) & self._last)
         return int(places[-1]) + 1 if len(places) else 0
 
     def least(self, target: float) -> float:
-        """Return how sure the last of those is: infinity where there are none, minus infinity where all are."""
+        """Return how sure the last of these is: infinity if there are none, minus infinity if all are among them."""
         found = self.most(target)
         return inf if not found else -inf if found == len(self) else float(self._sure[found - 1])
 
 
-def _held_waiting(name: str, value: Any) -> dict[int, AnswerWaiting]:
+def _restored_waiting(name: str, value: Any) -> dict[int, AnswerWaiting]:
     """Return the questions that wait by number, as a file has them."""
     if not isinstance(value, list) or not all(isinstance(one, tuple | list) and len(one) == 5 for one in value):
         raise ValueError(f"{name} must be a list of numbers of questions and what was answered, got {value!r}")
     return {
-        held_int(name, number, 1): AnswerWaiting(answer, float(sure), float(claimed), bool(given))
+        restored_int(name, number, 1): AnswerWaiting(answer, float(sure), float(claimed), bool(given))
         for number, answer, sure, claimed, given in value
     }
 
@@ -122,11 +122,11 @@ class Answering(Saved):
     width: float | None = param(optional, positive, default=None, kw_only=True)
     level: float | None = param(optional, lambda name, value: _level(name, value), default=None, kw_only=True)
 
-    asked: int = state(held_int, start=0)
-    answered: int = state(held_int, 0, own(attrgetter("asked")), start=0)
-    wrong: int = state(held_int, 0, own(attrgetter("answered")), start=0)
-    _waiting: dict[int, AnswerWaiting] = state(_held_waiting, start=own(lambda _: {}))
-    known: int = state(held_int, start=0)
+    asked: int = state(restored_int, start=0)
+    answered: int = state(restored_int, 0, own(attrgetter("asked")), start=0)
+    wrong: int = state(restored_int, 0, own(attrgetter("answered")), start=0)
+    _waiting: dict[int, AnswerWaiting] = state(_restored_waiting, start=own(lambda _: {}))
+    known: int = state(restored_int, start=0)
     _latest: Floats = state(  # sure, claimed and wrong of labelled questions
         array(3, own(lambda one: min(one.known, WINDOW))), start=own(lambda _: np.zeros((3, 0)))
     )
@@ -143,7 +143,7 @@ class Answering(Saved):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The counts, the questions that wait, and the latest that do no longer."""
+        """The counts, the open questions, and the latest closed ones."""
         waiting = [(number, *one) for number, one in self._waiting.items()]
         return super().state | {"waiting": waiting, "latest": self._latest[:, : self.known].copy()}
 
@@ -191,11 +191,11 @@ class Answering(Saved):
         return AnswerChoice(one.answer, ""), one
 
     def target(self, account: Account) -> float:
-        """Return which share of the next answers may be wrong: less than `error` where the account is nearly full.
+        """Return the share of the next answers that may be wrong: less than `error` if the account is nearly full.
 
-        The less room there is below a reserve, the surer it must be, so that it is not silenced by chance. What it has
-        beyond that is spent over the next answers. Where there are hardly any questions of which it is so sure, to wait
-        for them would be silence as well, and it keeps a smaller reserve.
+        Below a reserve, less room means that it must be surer: so chance does not silence it. Room beyond the reserve
+        is spent over the next answers. If questions of which it is that sure are rare, waiting for them would be
+        silence too; then the reserve is smaller.
         """
         ladder, reserve = self._ladder, RESERVE * self.allowance - LAST
         if len(ladder) >= EARLY:
@@ -236,7 +236,7 @@ class Answering(Saved):
         return choice
 
     def reveal(self, number: int, y: Label) -> None:
-        """Take note of the label of a question."""
+        """Record the label of a question."""
         one = self._waiting.pop(number)
         wrong = not one.answer[0] <= y <= one.answer[1] if self.width is not None else y != one.answer
         self._open -= one.given
@@ -270,7 +270,7 @@ def _level(name: str, value: Any) -> float:
 
 
 class SelectiveAnswer:
-    """What a `Selective` says of one object: the answer, and the prediction, of which it has all attributes and items.
+    """What a `Selective` says of one object: the answer, and all attributes and items of the prediction.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Questions and answers that arrived together and go through the loops as one block: what comes of each, as in turn."""
+"""Questions and answers that arrived together go through the loops as one block, with the results of one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from venn.monitors.sources import plain
 from venn.online.chain import NUMBER, AnswerRow, QuestionRow, encode_many
 from venn.online.in_blocks import AT_A_TIME, InBlocks
 from venn.online.journal import Journal, checked_id
-from venn.online.restart import Bulletin, spacing
+from venn.online.restart import RunSnapshot, spacing
 from venn.online.ripening import moment
 from venn.online.run import OFTEN, Run, Waiting
 from venn.show.view import figures_of
@@ -26,7 +26,7 @@ Rings = tuple[tuple[str, Alarm], ...]
 
 
 class SaidTogether:
-    """What was said of questions that were asked together; in words it is made once for all of them."""
+    """Predictions for questions that were asked together; their plain form is made once for all."""
 
     def __init__(self, outlooks: Any) -> None:
         self._outlooks = outlooks
@@ -45,7 +45,7 @@ class SaidTogether:
 
 
 class Happened(NamedTuple):
-    """What came of an event: of a question, an answer, or a question with its answer."""
+    """What came of an event: a question, an answer, or both."""
 
     id: int | str | None
     asked: int = 0  #: number of the question among all events; 0: none was asked
@@ -53,8 +53,8 @@ class Happened(NamedTuple):
     rung: Rings = ()  #: the alarms, each with the name of what rang
     failure: Exception | None = None  #: why it was refused, or what failed after the answer was learned
     alone: Any = None  #: what `ask` has returned, where it was asked alone
-    many: SaidTogether | None = None  #: what was said of all questions that were asked with it; None: it was alone
-    place: int = 0  #: of its question among these
+    many: SaidTogether | None = None  #: predictions for all questions asked with it; None if it was alone
+    place: int = 0  #: place of its question among these
 
     @property
     def said(self) -> Any:
@@ -70,29 +70,29 @@ class EventStep(NamedTuple):
     y: Any
     code: int
     times: tuple[float, float]  # of the question, and of the answer
-    events: int  # of how many events it consists
+    events: int  # number of its events
 
 
 class Stretch:
     """The first of some events that go together: all questions, all answers, or questions each with its answer.
 
-    It is what happens alongside a block of examples. Whatever watches sees each question and each answer in its turn,
-    with the run and the other monitors as they are then.
+    It runs alongside a block of examples: each watcher sees each question and each answer in turn, with the run and the
+    other monitors as they are at that moment.
 
     Parameters
     ----------
     run : Run
     journal : Journal or None
-    bulletin : Bulletin
+    snapshot : RunSnapshot
     events : sequence
         Each has an `x`, or a `y`, or both; and an `id`, and perhaps `at`.
     patience : int or None
     """
 
     def __init__(
-        self, run: Run, journal: Journal | None, bulletin: Bulletin, events: Sequence[Any], patience: int | None
+        self, run: Run, journal: Journal | None, snapshot: RunSnapshot, events: Sequence[Any], patience: int | None
     ) -> None:
-        self._run, self._journal, self._bulletin = run, journal, bulletin
+        self._run, self._journal, self._snapshot = run, journal, snapshot
         self._patience = patience
         self.kind = ""
         self.steps: list[EventStep] = []
@@ -100,8 +100,10 @@ class Stretch:
         self._many: Any = None
         self._asked: list[int] = []  # events of the questions
         self._answered: list[int] = []  # events of the answers
-        self._rung: dict[tuple[int, str], Rings] = {}  # by step, at its question or at its answer
-        self._points: list[tuple[int, float, dict[str, Any]]] = []  # steps that have one, and figures of monitors
+        self._rung: dict[tuple[int, str], Rings] = {}  # by step: at its question, or at its answer
+        self._points: list[
+            tuple[int, float, dict[str, Any]]
+        ] = []  # steps with a point of the curves, and the monitors' figures there
         self._counts = {name: one.count for name, one in run.panel.monitors.items()}
 
     @property
@@ -113,7 +115,7 @@ class Stretch:
 
     @staticmethod
     def suits(run: Run) -> bool:
-        """Whether a run can take blocks: nothing watches, chooses or gives up that has to be asked at each event."""
+        """Whether a run can take blocks: it has no watcher, account or patience that must be asked at each event."""
         panel = run.panel
         watchers = (*run.drifts.values(), *run.examples.values())
         return (
@@ -128,7 +130,7 @@ class Stretch:
         )
 
     def _gather(self, events: Sequence[Any]) -> None:
-        """Find the steps, up to one that does not go with the others, or that may be refused."""
+        """Find the steps, up to the first that does not fit in or may be refused."""
         at, seen, run = 0, set[int | str](), self._run
         while at < len(events) and len(self.steps) < AT_A_TIME:
             event, answer = events[at], events[at]
@@ -142,7 +144,7 @@ class Stretch:
                 break
             try:
                 step = self._step(kind, event, answer, count, seen)
-            except (TypeError, ValueError, OverflowError):  # it is said in its turn what is wrong with it
+            except (TypeError, ValueError, OverflowError):  # errors are raised in turn
                 break
             if step is None:
                 break
@@ -164,7 +166,7 @@ class Stretch:
             self._check(watched)
 
     def _check(self, watched: Sequence[Any]) -> None:
-        """Leave the steps before one that something which watches may refuse."""
+        """Cut the steps before the first that a watcher may refuse."""
         for i, row in enumerate(self._rows):
             try:
                 self._run.check(row)
@@ -174,7 +176,7 @@ class Stretch:
                 return
 
     def _step(self, kind: str, event: Any, answer: Any, count: int, seen: set[int | str]) -> EventStep | None:
-        """Return a step; None, or an error, where it may be refused or does not go in a block."""
+        """Return a step; None or an error if it may be refused or does not go in a block."""
         run, id = self._run, getattr(event, "id", None)
         place = len(self.steps)
         if kind == ANSWERS:
@@ -201,7 +203,7 @@ class Stretch:
     # ------------------------------------------------------------------ what happens
 
     def happen(self) -> list[Happened] | None:
-        """Let the events happen, up to one at which the model begins anew; None: they must be taken one by one."""
+        """Process the events, up to one at which the model begins anew; None if they must be taken one by one."""
         run, panel = self._run, self._run.panel
         assert isinstance(panel, InBlocks)
         before = [run.waiting[step.id] for step in self.steps] if self.kind == ANSWERS else []
@@ -241,7 +243,7 @@ class Stretch:
             self._ask(i)
 
     def calm(self, done: int, count: int, shown: dict[str, list[Any]]) -> None:
-        """Let questions and answers happen at which no monitor rings."""
+        """Process questions and answers at which no monitor rings."""
         for place, number in enumerate(self.looked(count)):
             i = done + number - 1
             self._points.append((i, self.steps[i].times[1], {name: each[place] for name, each in shown.items()}))
@@ -259,11 +261,11 @@ class Stretch:
     # ------------------------------------------------------------------ what watches
 
     def _through(self, i: int, end: int) -> None:
-        """Let steps happen at which no monitor rings: what watches objects and examples may."""
+        """Process steps at which no monitor of predictions rings; watchers of objects and examples may."""
         run, each = self._run, 2 if self.kind == EXAMPLES else 1
         while i < end:
             stop = self._watch(i, end)
-            if run.eventful:  # it looks at all changes now and then, between two events
+            if run.eventful:  # the run looks at all changes now and then, between two events
                 stop = min(stop, i + (OFTEN - 1 - run.events % OFTEN) // each)
             self._pass(i, stop)
             i = stop
@@ -275,7 +277,7 @@ class Stretch:
                 i += 1
 
     def _watch(self, i: int, end: int) -> int:
-        """Let all that watches see rows from i on, up to where it has something to say; return the first such row."""
+        """Show watchers the rows from i on, up to the first that needs a closer look; return that row."""
         stop, run = end, self._run
         for name, one in (*run.drifts.items(), *run.examples.items()):
             if one.sees == ("examples" if self.kind == QUESTIONS else "objects" if self.kind == ANSWERS else ""):
@@ -287,7 +289,7 @@ class Stretch:
         return stop
 
     def _see(self, i: int, name: str, one: Any, *seen: Any) -> tuple[Alarm, ...]:
-        """Return the alarms of one that watches at row i, which it may have seen already."""
+        """Return a watcher's alarms at row i, which it may have seen already."""
         if self._seen[name] <= i:
             self._seen[name] = i + 1
             alarms: tuple[Alarm, ...] = one.update(*seen)
@@ -295,7 +297,7 @@ class Stretch:
         return one.tell() if one.pending and self._seen[name] == i + 1 else ()
 
     def _beyond(self, i: int, told: int, answered: bool) -> None:
-        """Say how many steps each has seen that do not count yet: at the question, or the answer, of row i."""
+        """Tell the run how many steps each watcher has seen beyond the question, or the answer, of row i."""
         run = self._run
         run.ahead = dict.fromkeys(run.panel.monitors, max(told - i - answered, 0))
         for name, one in (*run.drifts.items(), *run.examples.items()):
@@ -314,7 +316,7 @@ class Stretch:
         if rung:
             self._rung[i, QUESTIONS] = _rings(rung)
         if self._journal is not None and run.drifts:
-            self._bulletin.ring(run.answered + 1, step.times[0], rung)
+            self._snapshot.ring(run.answered + 1, step.times[0], rung)
 
     def _question(self, i: int, said: Any) -> Waiting:
         run, step = self._run, self.steps[i]
@@ -328,10 +330,10 @@ class Stretch:
         if found:
             self._rung[i, ANSWERS] = _rings(found)
         if self._journal is not None:
-            self._bulletin.ring(run.answered, step.times[1], found)
+            self._snapshot.ring(run.answered, step.times[1], found)
 
     def _pass(self, start: int, stop: int) -> None:
-        """Let steps happen at which nothing rings and nobody looks."""
+        """Process steps at which nothing rings and no figures are due."""
         run, steps, each = self._run, self.steps[start:stop], 2 if self.kind == EXAMPLES else 1
         if not steps:
             return
@@ -339,7 +341,7 @@ class Stretch:
         if self.kind != ANSWERS:
             self._asked += range(events, events + each * len(steps), each)
             said = [self._many.one(i) for i in range(start, stop)] if self.kind == QUESTIONS else [{}]
-            first = 0 if self.kind == QUESTIONS else len(steps) - 1  # of the others nothing is left
+            first = 0 if self.kind == QUESTIONS else len(steps) - 1  # others keep no figures
             waiting = [
                 Waiting(events + each * k, run.asked + 1 + k, run.answered + k * (each - 1),
                         self._rows[start + k].copy(), said[k - first], steps[k].times[0])
@@ -358,14 +360,14 @@ class Stretch:
             self._points.append((i, self.steps[i].times[1], seen))
 
     def _tell(self, blocks: Any, codes: Any) -> None:
-        """Let the monitors of what was said take note of it, and draw the points of the curves."""
+        """Update the curves of the predictions as they were made, and draw their points."""
         run, first = self._run, self._run.answered - len(codes)
         looked, told = [i + 1 for i, _, _ in self._points], {}
         for name, one in run.told.items():  # they have no evidence, and never ring
             told[name] = one.go_on(one.scored(blocks[name], codes), looked)
         for place, (i, at, seen) in enumerate(self._points):
             figures = {name: figures_of(each[place], seen.get(name)) for name, each in told.items()}
-            self._bulletin.draw(first + i + 1, at, figures)
+            self._snapshot.draw(first + i + 1, at, figures)
 
     # ------------------------------------------------------------------ what is left
 

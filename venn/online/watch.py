@@ -16,7 +16,7 @@ from venn.labels import HasLabels, read_labels
 from venn.monitors.episodes import Episode, Episodes
 from venn.monitors.verdict import OF_OBJECTS, Moment, Verdict
 from venn.online.chain import (
-    LARGEST,
+    LARGEST_SQLITE,
     UNREADABLE,
     JournalError,
     QuestionRow,
@@ -208,7 +208,7 @@ class Watch(HasLabels):
 
     def series(self, points: int = 1000, after: int = 0) -> list[CurvePoint]:
         """Return the points of the curves after a step, evenly thinned to about `points`, always with the last one."""
-        points, after = integer("points", points, 1), integer("after", after, 0, LARGEST)
+        points, after = integer("points", points, 1), integer("after", after, 0, LARGEST_SQLITE)
         steps = [row[0] for row in self._rows("SELECT step FROM series WHERE step > ? ORDER BY step", (after,))]
         if not steps:
             return []
@@ -276,7 +276,7 @@ class Watch(HasLabels):
 
         The `step` of an alarm about objects is the number of the question.
         """
-        at_most = integer("last", last, 0, LARGEST)
+        at_most = integer("last", last, 0, LARGEST_SQLITE)
         rows = self._checked("alarms", "WHERE predictor = ? ORDER BY number DESC LIMIT ?", (name, at_most))
         with self._making():
             told = [(json.loads(alarm), step, when) for _, _, step, when, alarm in reversed(rows)]
@@ -285,12 +285,12 @@ class Watch(HasLabels):
 
     def latest(self, questions: int = 20) -> list[Seen]:
         """Return the latest questions, newest first."""
-        integer("questions", questions, 0, LARGEST)
+        integer("questions", questions, 0, LARGEST_SQLITE)
         return self._seen("q.time", QUESTIONS, "q.event", questions)
 
     def outcomes(self, answers: int = 20) -> list[Seen]:
         """Return the latest questions that were answered, the latest answer first; `time` is when the answer came."""
-        integer("answers", answers, 0, LARGEST)
+        integer("answers", answers, 0, LARGEST_SQLITE)
         return self._seen("a.time", "answers a JOIN questions q ON q.event = a.question", "a.step", answers)
 
     def _seen(self, time: str, tables: str, order: str, most: int) -> list[Seen]:
@@ -342,7 +342,7 @@ class Watch(HasLabels):
         """Return which question the label of a step was to, and when it came; None if there is no such step."""
         rows = self._rows(
             "SELECT q.event, q.step, a.event, a.time FROM answers a JOIN questions q ON q.event = a.question"
-            " WHERE a.step = ?", (integer("step", step, 0, LARGEST),)
+            " WHERE a.step = ?", (integer("step", step, 0, LARGEST_SQLITE),)
         )  # fmt: skip
         if not rows:
             return None
@@ -372,7 +372,7 @@ class Watch(HasLabels):
 
     def moment(self, number: int) -> Moment | None:
         """Return the time and the id of a question, by its number from 1 on; None if there is no such question."""
-        if isinstance(number, int) and not 1 <= number <= LARGEST:
+        if isinstance(number, int) and not 1 <= number <= LARGEST_SQLITE:
             return None
         event = self._event(integer("number", number, 1))
         rows = [] if event is None else self._rows("SELECT time, id FROM questions WHERE event = ?", (event,))
@@ -385,7 +385,7 @@ class Watch(HasLabels):
 
     def answered_at(self, step: int) -> float | None:
         """Return when the answer of a step came, in seconds since 1970; None if there is no such step."""
-        if isinstance(step, int) and not 1 <= step <= LARGEST:
+        if isinstance(step, int) and not 1 <= step <= LARGEST_SQLITE:
             return None
         found = self._rows("SELECT time FROM answers WHERE step = ?", (integer("step", step, 1),))
         return float(found[0][0]) if found else None

@@ -35,12 +35,12 @@ from .refits import NumberRefits as NumberRefits
 from .refits import Refits as Refits
 from .refits import Refitted as Refitted
 from .refits import ScorerForecast as ScorerForecast
-from .restarting import HandOver as HandOver
 from .restarting import Restarting as Restarting
+from .restarting import Switch as Switch
 from .scaling import CrossFittedScores as CrossFittedScores
-from .scaling import DeletedScores as DeletedScores
 from .scaling import HeldOutScores as HeldOutScores
-from .scaling import Scaler as Scaler
+from .scaling import LeaveOneOutScores as LeaveOneOutScores
+from .scaling import ScoreCalibrator as ScoreCalibrator
 from .scaling import TrainingScores as TrainingScores
 from .shared import SharedForecast as SharedForecast
 from .transductive import Conformal as Conformal

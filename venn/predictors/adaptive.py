@@ -19,13 +19,13 @@ from venn.parameters import Parameters, fraction, integer, members, optional, po
 from venn.prediction import LONG_RUN, Floats, Label, PredictionSet
 from venn.predictors.learning import AroundPredictor, copied_predictor
 from venn.predictors.restarting import SEEDS, Watcher, checked_monitor
-from venn.saved import component, held_finite, held_float, held_int, held_like, own, param, part, state
+from venn.saved import component, own, param, part, restored_finite, restored_float, restored_int, restored_like, state
 
 # ------------------------------------------------------------------------------------------------------------- long run
 # What predictors with a long-run error rate share: how far levels move, what is proved, how they learn.
 
 LEVELS = (0.01, 0.05, 0.1, 0.2)  # those at which records and monitors count errors
-EVERYONE = np.ones(1)  # of an object: it is in the group of all
+EVERYONE = np.ones(1)  # without groups: every object is in the group of all
 
 
 class Steps(Protocol):
@@ -132,15 +132,15 @@ def checked_steps(name: str, steps: Any) -> Steps:
     return with_methods(name, steps, "ConstantSteps() or DecayingSteps()", "at")
 
 
-def _held_books(name: str, books: Any, model: LongRun) -> Floats:
+def _restored_books(name: str, books: Any, model: LongRun) -> Floats:
     """Return books of a state, or say what they must be."""
     m = books.shape[-1] // 4 if isinstance(books, np.ndarray) and books.ndim else 1
-    return held_finite(name, books, model.new_books(max(m, 1)).shape)
+    return restored_finite(name, books, model.new_books(max(m, 1)).shape)
 
 
-#: What was said of an object, first of all the prediction that was told; the label, encoded; how many labels came
-#: between question and answer; what the predictor noted. A plain tuple, since a step is a few microseconds.
-Noted = tuple[tuple[Any, ...], Any, int, Any]
+#: The answer to a question, whose first part is the prediction; the encoded label; the number of labels that came
+#: between question and answer; what the predictor prepared. A plain tuple, since a step is a few microseconds.
+Prepared = tuple[tuple[Any, ...], Any, int, Any]
 
 
 @component
@@ -153,23 +153,25 @@ class LongRun(HasLabels, AroundPredictor):
     levels: Sequence[float] = param(rising, default=LEVELS)
     steps: Steps = param(checked_steps, default=ConstantSteps())
 
-    n: int = state(held_int, start=0)
-    _late: int = state(held_int, start=0)
-    _clock: int = state(held_int, start=0)
-    _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
-    _books: Floats = state(_held_books, own(lambda model: model), start=own(lambda model: model.new_books(1)))
+    n: int = state(restored_int, start=0)
+    _late: int = state(restored_int, start=0)
+    _clock: int = state(restored_int, start=0)
+    _spent: float = state(
+        restored_float, 0.0, start=0.0
+    )  # sum of 1 / size of the last step before each start of the clock
+    _books: Floats = state(_restored_books, own(lambda model: model), start=own(lambda model: model.new_books(1)))
 
     def derive(self) -> None:
-        """Name the parts of the books, which are one table so that a compiled step is cheap."""
+        """Make views of the books. They are one table, so that a compiled step is cheap."""
         self._open(self._books)
 
     @property
     def groups_known(self) -> int | None:
-        """Number of groups of objects, if they are known before the first object: all objects are one."""
+        """Number of groups of objects, if known before the first object; by default one group of all."""
         return 1
 
     def new_books(self, m: int) -> Floats:
-        """Return the books of as many groups as are known, or else of m."""
+        """Return empty books for the known number of groups, or else for m groups."""
         m = self.groups_known or m
         books = np.zeros((len(self.levels) + 1, 4 * m + 1))
         books[:-1, 0] = books[:-1, -1] = self.levels
@@ -182,7 +184,7 @@ class LongRun(HasLabels, AroundPredictor):
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """For each level the number of labels and errors so far, the bound, and the mean size of what was told.
+        """For each level the number of labels and errors so far, the bound, and the mean size of the predictions.
 
         Of sets the size is the number of labels, of intervals the width; infinite widths are left out.
         """
@@ -206,48 +208,48 @@ class LongRun(HasLabels, AroundPredictor):
 
     @abstractmethod
     def _ask(self, x: Any) -> tuple[Any, ...]:
-        """Return what is said of an object, and after it what `_learn` needs besides."""
+        """Return the prediction for an object, followed by what `_learn` needs."""
 
     @abstractmethod
     def _learn(self, said: tuple[Any, ...], truth: Any) -> None:
         """Move the thresholds by a step of size `steps.at(clock)`, and count errors and sizes."""
 
-    def note(self, x: Any, y: Label) -> Noted:
-        """Return what is said of `x` before anything learns, and what the predictor notes; or refuse the example."""
+    def prepare(self, x: Any, y: Label) -> Prepared:
+        """Return the prediction for `x` before anything learns, with what the predictor prepares; or refuse it."""
         truth = self.space.encode(y)
-        inner = self.predictor.note(x, y)
+        inner = self.predictor.prepare(x, y)
         return self._ask(x), truth, 0, inner
 
-    def note_late(self, noted: Noted, told: Any, late: int) -> Noted:
-        """Return the same with the prediction that was told: its errors are those that count.
+    def prepare_late(self, prepared: Prepared, told: Any, late: int) -> Prepared:
+        """Return the same with the earlier prediction in place of the present one: its errors count.
 
         Raises
         ------
         TypeError, ValueError
-            `noted` is not what `note` returned, or `told` is no prediction of this predictor.
+            `prepared` is not what `prepare` returned, or `told` is no prediction of this predictor.
         """
-        said, truth, _, inner = _checked_noted(noted)
+        said, truth, _, inner = _checked_prepared(prepared)
         late = integer("late", late, 1)
         own = isinstance(told, self.tells) and told.guaranteed == LONG_RUN
         if not own or getattr(told, "classes", None) != getattr(said[0], "classes", None):
             raise TypeError(f"told must be a prediction of this predictor, got {told!r}")
         return (told, *said[1:]), truth, late, inner
 
-    def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Prepared | None = None) -> None:
         """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
 
         Raises
         ------
         RuntimeError
-            `noted` is missing, so what was said before the machine learned is unknown. The predictor has learned the
+            `prepared` is missing, so what was said before the machine learned is unknown. The predictor has learned the
             example, the thresholds have not moved.
         NotConverged
             The predictor's own fit fails, or its window cannot restart; all have learned the example.
         """
-        said, truth, late, inner = _checked_noted(self._noted(x, y, noted))
+        said, truth, late, inner = _checked_prepared(self._prepared(x, y, prepared))
         refused = self.machine is None  # a predictor whose machine has learned can only fail to fit
         try:
-            self.predictor.after_learning(x, y, inner)
+            self.predictor.commit(x, y, inner)
             refused = False
         except NotConverged:
             refused = False
@@ -261,16 +263,16 @@ class LongRun(HasLabels, AroundPredictor):
                 self._learn(said, truth)
 
 
-def _checked_noted(noted: Any) -> Noted:
-    if not isinstance(noted, tuple) or len(noted) != 4 or not isinstance(noted[0], tuple):
-        raise TypeError(f"noted must be what note(x, y) returned, got {noted!r}")
-    return noted
+def _checked_prepared(prepared: Any) -> Prepared:
+    if not isinstance(prepared, tuple) or len(prepared) != 4 or not isinstance(prepared[0], tuple):
+        raise TypeError(f"prepared must be what prepare(x, y) returned, got {prepared!r}")
+    return prepared
 
 
 # ------------------------------------------------------------------------------------------------------------- adaptive
 # Sets of labels with a long-run error rate on any stream: the level moves with the errors.
 
-Asked = tuple[PredictionSet, PredictionSet, Floats, int]  # told of an object, the predictor's, groups, restarts so far
+Asked = tuple[PredictionSet, PredictionSet, Floats, int]  # its own set, the predictor's, groups, restarts so far
 
 WATCHING = own(lambda model: None if model.monitor is None else model.monitor.fresh(seed=model.seed))
 
@@ -331,7 +333,7 @@ class Adaptive(LongRun):
     n : int
         Number of labels that came.
     alarms : tuple of (int, tuple)
-        The values of `n` at which a monitor rang, and its alarms.
+        Pairs of `n` and the alarms that a monitor rang there.
 
     Raises
     ------
@@ -384,23 +386,23 @@ class Adaptive(LongRun):
     groups: Any = param(optional, checked_groups, default=None)
     seed: int = param(integer, 0, default=0)
 
-    _watching: Watcher | None = state(held_like, start=WATCHING)
+    _watching: Watcher | None = state(restored_like, start=WATCHING)
     _rung: list[tuple[int, tuple[Any, ...]]] = state(part(list, none=False), start=own(lambda _: []))
 
     def derive(self) -> None:
-        """Look at what the predictor predicts."""
+        """Find the kind of the predictor's predictions."""
         if self.groups is not None and len(self.levels) > 1:
             raise ValueError(f"levels must hold a single level where there are groups, got {self.levels!r}")
         if self.groups is not None and not isinstance(self.steps, ConstantSteps):
             raise ValueError(f"steps must be ConstantSteps() where there are groups, got {self.steps!r}")
         self.space = label_space(tuple(self.predictor.classes))
         self._may_restart = hasattr(self.predictor, "restarts")
-        self._kept: tuple[Any, Asked] | None = None
+        self._remembered: tuple[Any, Asked] | None = None
         super().derive()
 
     @property
     def groups_known(self) -> int | None:
-        """Number of groups of objects; a function's are not known before the first object."""
+        """Number of groups of objects; groups given by a function are not known before the first object."""
         return 1 if self.groups is None else None if callable(self.groups) else 1 + len(self.groups)
 
     # ------------------------------------------------------------- certificates
@@ -427,7 +429,7 @@ class Adaptive(LongRun):
 
     @property
     def alarms(self) -> tuple[tuple[int, tuple[Any, ...]], ...]:
-        """The values of `n` at which a monitor rang, and its alarms."""
+        """Pairs of `n` and the alarms that a monitor rang there."""
         return tuple(self._rung)
 
     def _bound(self, k: int) -> float:
@@ -455,8 +457,8 @@ class Adaptive(LongRun):
         return self._ask(x)[0]
 
     def _ask(self, x: Any) -> Asked:
-        """Return the answer about `x`; asked again, the same without work."""
-        key, kept = self._key(x), self._kept
+        """Return the answer about `x`; a repeated question costs nothing."""
+        key, kept = self._key(x), self._remembered
         if kept is not None and key is not None and kept[0] == key:
             return kept[1]
         now = self.predictor.predict_one(x)
@@ -470,7 +472,7 @@ class Adaptive(LongRun):
         on_levels(self._books, g, now.p_values, values)
         told = PredictionSet.unchecked(values, self.space.labels, smoothed=now.smoothed, guaranteed=LONG_RUN)
         asked = told, now, g, len(self.predictor.restarts) if self._may_restart else 0
-        self._kept = key, asked
+        self._remembered = key, asked
         return asked
 
     def _key(self, x: Any) -> Any:
@@ -503,18 +505,18 @@ class Adaptive(LongRun):
 
     # ----------------------------------------------------------------- learning
 
-    def after_learning(self, x: Any, y: Label, noted: Noted | None = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Prepared | None = None) -> None:
         """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
 
         Raises
         ------
         RuntimeError, NotConverged
-            As for every predictor with a long-run error rate: `noted` is missing, or a fit fails.
+            As for every predictor with a long-run error rate: `prepared` is missing, or a fit fails.
         """
         try:
-            super().after_learning(x, y, noted)
+            super().commit(x, y, prepared)
         finally:  # also after an error the predictor may have learned
-            self._kept = None
+            self._remembered = None
 
     def _learn(self, said: Any, truth: int) -> None:
         told, now, g, restarts = said
@@ -525,7 +527,7 @@ class Adaptive(LongRun):
             self._hear(now, truth, restarts)
 
     def _hear(self, now: PredictionSet, truth: int, restarts: int) -> None:
-        """Start the clock anew if a monitor rings, here or in the predictor."""
+        """Restart the clock if a monitor rings, here or in the predictor."""
         rung = () if self._watching is None else tuple(self._watching.update(now, self.space.labels[truth]))
         if rung and self.monitor is not None:
             self._rung.append((self.n, rung))
@@ -534,7 +536,7 @@ class Adaptive(LongRun):
             self._start_clock()
 
     def _start_clock(self) -> None:
-        """Let steps be large again; where they have not become smaller, nothing changes."""
+        """Make steps large again. Constant steps do not change."""
         last = self.steps.at(self._clock)
         if last < self.steps.at(1):
             self._spent += 1.0 / last
@@ -624,7 +626,7 @@ class AdaptiveIntervals(LongRun):
     tells = NestedIntervals
 
     def derive(self) -> None:
-        """Look at what the predictor predicts."""
+        """Find the kind of the predictor's predictions."""
         if not (np.diff([0, *map(_rank, self.levels), PARTS]) > 0).all():
             raise ValueError(f"levels must be rising numbers in (0, 1), 1e-6 apart, got {self.levels!r}")
         self.space = space_of(self.predictor)
@@ -696,5 +698,5 @@ def _at(prediction: Any, cut: float) -> tuple[float, float]:
 
 
 def _rank(level: float) -> int:
-    """Return the rank at which nested intervals have the one of this level."""
+    """Return the rank of the nested interval for this level."""
     return math.floor(level * PARTS + HAIR)

@@ -1,4 +1,4 @@
-"""Predictions for many objects in arrays: each kind of block does for many what a prediction does for one."""
+"""Predictions for many objects in arrays, with a class of block for each kind of prediction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Many(Says[Floats]):
     classes : sequence of c labels
     """
 
-    one: ClassVar[type[Any]]  #: what makes a prediction of a row and the classes
+    one: ClassVar[type[Any]]  #: class of a prediction, made from a row and the classes
     arrays: ClassVar[tuple[str, ...]] = ("rows",)  #: parameters of the constructor with a row for each object
 
     def __init__(self, rows: NDArray[Any], classes: Sequence[Label]) -> None:
@@ -65,7 +65,7 @@ class Many(Says[Floats]):
         return self.one(self.rows[i], self.classes)
 
     def of_rows(self, rows: Callable[[str], NDArray[Any]]) -> Self:
-        """Return a block like this one of the rows that a function gives for each of its arrays."""
+        """Return a block like this one; a function turns each of its arrays into the new one."""
         given: dict[str, Any] = {name: getattr(self, name) for name in arguments_of(type(self))}
         return type(self)(**given | {name: rows(name) for name in self.arrays if given[name] is not None})
 
@@ -75,7 +75,7 @@ class Many(Says[Floats]):
         return blocks[0].of_rows(lambda name: np.concatenate([getattr(block, name) for block in blocks]))
 
     def taken(self, which: Integers) -> Self:
-        """Return the predictions at some places, in another order perhaps."""
+        """Return the predictions at some places, in their order."""
         return self.of_rows(lambda name: getattr(self, name)[which])
 
     def _first(self, values: Floats) -> Integers:
@@ -96,7 +96,7 @@ class Many(Says[Floats]):
         return self._labels_at(self.index)
 
     def plain(self) -> list[dict[str, Any]]:
-        """Return what `venn.prediction.plain` returns of the prediction for each object, to the last bit, and sooner.
+        """Return what `venn.prediction.plain` returns for each object's prediction, to the last bit, but faster.
 
         Examples
         --------
@@ -132,7 +132,7 @@ class ManyOfProbabilities(Many, SaysProbabilities[Floats]):
 
 
 def shares(labels: NDArray[Any], ratios: Floats) -> Floats:
-    """Return the label distributions of categories whose examples weigh by class.
+    """Return the label distributions of categories whose examples are weighted by class.
 
     A hypothesis is false if its label cannot come, so its row may be anything. It is made the mean of the other rows,
     which changes neither the bounds nor the mean of all rows.
@@ -394,7 +394,7 @@ BLOCKS: dict[type, type[Many]] = {
 
 
 def block_of(predictions: Sequence[Any]) -> Any:
-    """Return predictions, all of one kind, as a block; unchanged where there is no block of their kind, or none."""
+    """Return predictions of one kind as a block; unchanged if there are none, or no block of their kind."""
     first, kinds = next(iter(predictions), None), {type(one) for one in predictions}
     many = BLOCKS.get(type(first)) if len(kinds) == 1 else None
     if many is None:
@@ -405,7 +405,7 @@ def block_of(predictions: Sequence[Any]) -> Any:
 
 
 def joined(blocks: Sequence[Any]) -> Any:
-    """Return blocks, or lists of predictions, as one block of all, in order; a list where there is no block of it."""
+    """Join blocks, or lists of predictions, in order: into one block, or into a list if their kind has no block."""
     if len({type(one) for one in blocks}) == 1 and hasattr(blocks[0], "join"):
         return type(blocks[0]).join(blocks)
     return block_of([one for block in blocks for one in block])

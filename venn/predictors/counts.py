@@ -1,4 +1,4 @@
-"""Readers that count labels in categories, for a scorer that does not change."""
+"""Readers of scores that count calibration labels by category, while the scorer stays the same."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Counter(Mergeable):
         return np.asarray(self.taxonomy.categories(scores), np.int64)
 
     def _classes_of(self, categories: list[int]) -> Integers:
-        """Return the class that each category stands for; 0 where they stand for none."""
+        """Return the class that each category stands for; 0 if categories stand for none."""
         if not self.taxonomy.determines_class:
             return np.zeros(len(categories), np.int64)
         c = len(self.classes)
@@ -120,7 +120,7 @@ class CategoryCounts(Counter):
         self._counts[rows] += state["counts"]
 
     def refuse(self, state: dict[str, Any]) -> None:
-        """Raise a ValueError for what is no `state`."""
+        """Raise a ValueError if this is not a `state`."""
         super().refuse(state)
         self._classes_of(state["categories"].tolist())  # refuses categories that stand for no class
 

@@ -30,7 +30,7 @@ from venn.smoothing import Smoothing
 # --------------------------------------------------------------------------------------------------------- distribution
 # The transductive conformal predictors of numbers: distributions and nested intervals by one ridge machine.
 
-FEWEST, WIDE = 3, 1e6  # examples before which nothing is known of deviations, and what is said until then
+FEWEST, WIDE = 3, 1e6  # number of examples from which on deviations are estimated, and the deviation assumed before
 
 
 def checked_numbers(name: str, machine: Any) -> Any:
@@ -64,18 +64,18 @@ class _OnLines(OnMachine):
 
 @base
 class _OfGroup(_OnLines):
-    """Base of those that compare examples, perhaps with those of a group alone, and break ties at random."""
+    """Base of predictors that rank examples, among all or within a group, and break ties at random."""
 
     group: int | tuple[int, ...] | None = param(optional, checked_places, default=None)
     seed: int = param(integer, 0, default=0)
 
     def derive(self) -> None:
-        """Draw nothing yet."""
+        """Set up the draws that break ties."""
         super().derive()
         self._smoothing = Smoothing(self.seed)
 
     def _asked(self, x: Any) -> tuple[Lines, Any, float]:
-        """Return the machine's answer, which examples count, and the random number of this step and object."""
+        """Return the machine's answer, a mask of the examples that count, and the random number for ties."""
         lines = self.of_machine(x)
         tau = self._smoothing.at(self.machine.learned, digest_of(object_of(x)))
         return lines, self._counted(lines), tau
@@ -245,7 +245,7 @@ class GaussianProcess(_OnLines):
         if lines.n < FEWEST:
             return NormalDistribution(forecast, WIDE)
         size = float(np.sqrt(np.mean(lines.studentised(forecast)[:-1] ** 2)))
-        if not size:  # all labels are equal, and their unit may be lost beside them
+        if not size:  # all labels are equal, so there is no deviation to scale by
             return NormalDistribution(forecast, 0.0)
         one = lines.studentised(forecast + lines.unit)[-1]  # of the new example, one unit above its forecast
         return NormalDistribution(forecast, float(size / one * lines.unit))
@@ -256,7 +256,7 @@ class GaussianProcess(_OnLines):
 
 
 class Forecasts(Mergeable):
-    """Reader of forecasts: keeps those of calibration examples, with their labels, sorted by both."""
+    """Reader of forecasts: keeps pairs of forecast and label of calibration examples, sorted."""
 
     holds: ClassVar = {"pairs": array(None, 2)}
 
@@ -277,7 +277,7 @@ class Forecasts(Mergeable):
         return ManyCalibratedForecasts(CalibratedForecast(self._pairs, float(score)) for score in scores[:, 0])
 
     def nothing(self, n: int) -> ManyCalibratedForecasts:
-        """Return what is said of n objects before there is a regressor."""
+        """Return the predictions for n objects before there is a regressor."""
         return ManyCalibratedForecasts([CalibratedForecast(np.zeros((0, 2)), 0.0)] * n)
 
     @property
@@ -291,7 +291,7 @@ class Forecasts(Mergeable):
 
 
 def isotonic_at(scores: Floats, labels: Floats, score: float, label: float) -> float:
-    """Return the isotonic regression of labels on scores, with one example more, at that example's score.
+    """Return the value of the isotonic fit of labels to scores at a new example, which joins the fit.
 
     Equal scores stay together.
 
@@ -310,7 +310,7 @@ def isotonic_at(scores: Floats, labels: Floats, score: float, label: float) -> f
 
 
 class CalibratedForecast:
-    """What Venn-Abers prediction says of a number: intervals for a calibrated mean, probabilities of thresholds.
+    """A Venn-Abers prediction of a number: intervals for a calibrated mean, probabilities of exceeding thresholds.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ class CalibratedForecast:
 
 
 class ManyCalibratedForecasts(list[CalibratedForecast]):
-    """Predictions for n objects: a list that is joined and put in order as blocks of arrays are."""
+    """Predictions for n objects: a list with the methods of a block."""
 
     @classmethod
     def join(cls, blocks: Sequence[Self]) -> Self:
@@ -387,11 +387,11 @@ class ManyCalibratedForecasts(list[CalibratedForecast]):
 
 @component
 class VennAbersRegressor(Inductive[Any]):
-    """Venn-Abers prediction of numbers by any regressor: what its forecast means, by the examples that calibrate it.
+    """Venn-Abers prediction of numbers by any regressor: calibrates the mean that a forecast stands for.
 
     `prediction.interval(epsilon)` is an interval for the calibrated *mean* at the object's forecast, not for the label:
     it gets narrower with more examples. `prediction.above(u)` has calibrated probabilities that the label exceeds u.
-    Its predictions are no distributions: they stand in no record and no monitor.
+    Its predictions are not distributions, so records and monitors do not take them.
 
     Parameters
     ----------

@@ -21,11 +21,11 @@ from venn.saved import array, component, param
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing
 
-DIGITS = 40  # binary digits to which labels are compared
+DIGITS = 40  # binary digits of labels that comparisons use
 
 
 class _Block:
-    """What blocks of predictions of numbers have in common: sorted measures of calibration examples, and n objects."""
+    """Base of blocks of predictions of numbers: sorted measures of calibration examples, and n objects."""
 
     classes = ()
 
@@ -51,7 +51,7 @@ class _Block:
         bags = [bag for block in blocks for bag in block.bags]
         firsts = np.cumsum([0, *(len(block.bags) for block in blocks)])
         bag_of = np.concatenate([first + block.bag_of for first, block in zip(firsts, blocks, strict=False)])
-        most = max(blocks, key=len)  # of nothing there are blocks that know no ruler
+        most = max(blocks, key=len)  # empty blocks have no ruler
         scores = np.concatenate([one.ruler.alike(one.scores) for one in blocks if len(one) or one is most])
         counts, taus = (np.concatenate([getattr(one, name) for one in blocks]) for name in ("counts", "taus"))
         return most.of_bags(bags, bag_of, scores, counts, taus)
@@ -60,12 +60,12 @@ class _Block:
         return len(self.scores)
 
     def _known(self, bag: int, count: int) -> Floats:
-        """Return the residuals of the first examples of a calibration set, so many of them, in ascending order."""
+        """Return the residuals of the first `count` examples of a calibration set, in ascending order."""
         residuals, times = self.bags[bag]
         return residuals if count == len(residuals) else residuals[times < count]
 
     def _by_count(self) -> Iterator[tuple[Integers, Floats]]:
-        """Yield the places of objects that have the same calibration examples, with the measures of these."""
+        """Yield the places of objects with the same calibration examples, and the measures of these examples."""
         most = int(self.counts.max(initial=0)) + 1
         keys = self.bag_of * most + self.counts
         for key in np.unique(keys).tolist():
@@ -73,13 +73,13 @@ class _Block:
 
     def _grids(self, *labels: Floats) -> Floats:
         """Return the (n,) grids on which labels are compared, by the size of these (n, k); 0 where all are 0."""
-        # A residual is as exact as the forecast it is a difference from.
+        # A residual is only as exact as its forecast.
         largest = np.abs(np.hstack(labels)).max(axis=1)
         exponents = np.maximum(np.frexp(largest)[1] - DIGITS, -1000)
         return np.where(largest > 0, np.ldexp(1.0, exponents), 0.0)
 
     def with_taus(self, taus: Floats) -> Self:
-        """Return the same with these (n,) random numbers in [0, 1]."""
+        """Return a copy with these (n,) random numbers in [0, 1]."""
         return self.of_bags(self.bags, self.bag_of, self.scores, self.counts, taus)
 
     def taken(self, order: Integers) -> Self:
@@ -176,13 +176,13 @@ class ManyDistributions(_Block):
 
 
 def bent_back(points: Floats, tau: float, grid: float, back: Callable[[Floats], Floats]) -> PredictiveDistribution:
-    """Return the distribution of points that lie on a grid on a bent scale, which `back` makes labels of, (3, m)."""
+    """Return the distribution of points on a grid of a bent scale; `back` maps (3, m) points to labels."""
     points, lows, highs = back(np.array([points, points - grid, points + grid]))
     return _unchecked(points, tau, lows=lows, highs=highs)
 
 
 def _unchecked(points: Floats, tau: float, **others: Any) -> PredictiveDistribution:
-    """Return the distribution of all of its points, which are finite and in ascending order."""
+    """Return the distribution of finite ascending points, without checks."""
     return PredictiveDistribution.unchecked(points, np.arange(1, len(points) + 1), len(points), tau=tau, **others)
 
 
@@ -207,7 +207,7 @@ class ManyIntervals(_Block):
         i = range(len(self))[i]
         known, tau = self._known(self.bag_of[i], self.counts[i]), float(self.taus[i])
         lower, upper, middles, grids = self._nested(np.array([i]), known, slice(None))
-        holding = int((lower[0] <= upper[0]).sum())  # the intervals of the others hold no label
+        holding = int((lower[0] <= upper[0]).sum())  # beyond these ranks intervals hold no label
         n = 2 * len(known)
         first = len(known) - holding
         points = np.concatenate([lower[0, first:][::-1], upper[0, first:]])
@@ -280,7 +280,7 @@ class Residuals(Mergeable):
         self._residuals, self._times = np.zeros(0), np.zeros(0, np.int64)
 
     def _with(self, values: Floats) -> tuple[Floats, Integers]:
-        """Return all residuals with some more, and their times; new arrays, as earlier answers hold the old ones."""
+        """Return all residuals with new ones, and their times, in new arrays: earlier answers keep the old ones."""
         n = len(self._residuals)
         if len(values) == 1:  # for speed
             known, times, place = self._residuals, self._times, self._residuals.searchsorted(values[0], "right")
@@ -300,7 +300,7 @@ class Residuals(Mergeable):
         return self.ruler.measured(scores, codes)
 
     def take_back(self, scores: Floats, codes: Any) -> None:
-        """Forget the latest examples, as many as these."""
+        """Forget as many of the latest examples."""
         stay = self._times < len(self._times) - len(codes)
         self._residuals, self._times = self._residuals[stay], self._times[stay]
 
@@ -318,7 +318,7 @@ class Residuals(Mergeable):
         return self._block(scores, counts)
 
     def nothing(self, n: int) -> Any:
-        """Return what is said of n objects before there is a regressor: nothing."""
+        """Return predictions that exclude nothing, for n objects before there is a regressor."""
         return self.block(np.zeros(0), np.zeros(0, np.int64), np.zeros((n, 1)), np.zeros(n, np.int64))
 
     @property

@@ -1,4 +1,4 @@
-"""One distribution made of those of several predictors of numbers, which never loses much to the best of them."""
+"""Mixes the distributions of several predictors of numbers; its loss is never much above that of the best one."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from venn.labels import Real
 from venn.machines.shapes import PLAIN, Shape
 from venn.parameters import fraction, instance, integer, optional, real_array
 from venn.prediction import CRPS, Floats, Integers
-from venn.predictors.expert_mixture import OfExperts, Weighing, held_experts
+from venn.predictors.expert_mixture import OfExperts, Weighing, restored_experts
 from venn.predictors.refits import LEVELS
-from venn.saved import Given, component, held_finite, held_float, held_int, own, param, state
+from venn.saved import Given, component, own, param, restored_finite, restored_float, restored_int, state
 
-QUANTILES = len(LEVELS)  # by which an expert's distribution counts
+QUANTILES = len(LEVELS)  # quantiles that stand for an expert's distribution
 RANKS = 1 << 40  # probabilities are whole numbers of such parts
 
 
-def _held_numbers(name: str, predictors: Any) -> tuple[Any, ...]:
-    experts = held_experts(name, predictors)
+def _restored_numbers(name: str, predictors: Any) -> tuple[Any, ...]:
+    experts = restored_experts(name, predictors)
     if experts[0].classes:
         raise ValueError(f"{name} must predict numbers, got {experts[0]!r}")
     return experts
@@ -102,24 +102,26 @@ class DistributionMixture(OfExperts):
     True
     """
 
-    predictors: Any = param(_held_numbers, kept_as="experts")
+    predictors: Any = param(_restored_numbers, kept_as="experts")
     share: float = param(fraction, default=0.001)
     first: int = param(integer, 0, default=0)
 
-    _seen: int = state(held_int, start=0)
-    loss: float = state(held_float, 0.0, start=0.0)
-    losses: Floats = state(held_finite, EACH, start=own(lambda m: np.zeros(m.m)))
-    allowance: Floats = state(held_finite, EACH, start=own(lambda m: np.zeros(m.m)))
-    span: float = state(held_float, 0.0, start=0.0)
-    _weights: Floats = state(held_finite, EACH, start=own(lambda m: np.full(m.m, -np.log(m.m))))
-    _labels: Floats = state(held_finite, own(lambda m: (min(m._seen, m.first),)), start=np.zeros(0))  # noqa: SLF001
+    _seen: int = state(restored_int, start=0)
+    loss: float = state(restored_float, 0.0, start=0.0)
+    losses: Floats = state(restored_finite, EACH, start=own(lambda m: np.zeros(m.m)))
+    allowance: Floats = state(restored_finite, EACH, start=own(lambda m: np.zeros(m.m)))
+    span: float = state(restored_float, 0.0, start=0.0)
+    _weights: Floats = state(restored_finite, EACH, start=own(lambda m: np.full(m.m, -np.log(m.m))))
+    _labels: Floats = state(restored_finite, own(lambda m: (min(m._seen, m.first),)), start=np.zeros(0))  # noqa: SLF001
     shape: Shape | None = state(optional, instance, Shape, "a Shape", start=None)
 
     def derive(self) -> None:
-        """Put what learns together."""
+        """Collect the parts that learn."""
         self.space = Real()
         self._prior = np.full(self.m, 1 / self.m)
-        self._asked: tuple[Any, PredictiveDistribution] | None = None  # what was said last, and the mixture of it
+        self._asked: tuple[Any, PredictiveDistribution] | None = (
+            None  # the latest predictions of the experts, and their mixture
+        )
         self.predictors = (*self.experts, Weighing(self))
 
     @property
@@ -132,7 +134,7 @@ class DistributionMixture(OfExperts):
         return type(self)(parts, self.share, self.first)
 
     def joined(self, other: Self, parts: Sequence[Any]) -> Self:
-        """Return a mixture of these experts that has weighed all that two have: losses and evidence add up."""
+        """Return a mixture of these experts with the losses and evidence of two mixtures added."""
         made, one, two = self.of(parts), self.state, other.state
         both = {name: one[name] + two[name] for name in ("seen", "loss", "losses", "allowance")}
         weights = one["weights"] + two["weights"] - np.log(self._prior)
@@ -145,7 +147,7 @@ class DistributionMixture(OfExperts):
         return self.of_heard(self.heard(predictions))
 
     def of_heard(self, heard: tuple[PredictiveDistribution, Floats]) -> PredictiveDistribution:
-        """Return the mixture of what was heard."""
+        """Return the mixture of the experts' quantiles."""
         return heard[0]
 
     def heard(self, predictions: Sequence[Any]) -> tuple[PredictiveDistribution, Floats]:
@@ -157,7 +159,7 @@ class DistributionMixture(OfExperts):
         return self._asked[1], said
 
     def weigh(self, label: float, heard: tuple[PredictiveDistribution, Floats]) -> None:
-        """Weigh the experts by what they said of an example with this label, as `heard` returned it."""
+        """Weigh the experts by an example's label and their predictions, as `heard` returned them."""
         (merged, said), shape = heard, (self.m, QUANTILES)
         label = self.space.encode(label)
         requirement = f"said must be {shape} quantiles, as the method heard returns them"
@@ -167,7 +169,7 @@ class DistributionMixture(OfExperts):
             self._look_at(label)
             return
         said, points = np.ascontiguousarray(said, np.float64), merged.points.copy()
-        if self.shape is not None:  # all in one call, which costs more than what it does
+        if self.shape is not None:  # one call for all: calls cost more than the work
             near = self.shape.drawn_near(np.concatenate([said.ravel(), points, [label]]))
             said, points, label = near[: said.size].reshape(shape), near[said.size : -1], near.item(-1)
         sums = self._sums()
@@ -175,11 +177,11 @@ class DistributionMixture(OfExperts):
         self._take(sums, 1)
 
     def weigh_heard(self, labels: Floats, heard: tuple[PredictiveDistribution, Floats]) -> None:
-        """Do the same of (1,) labels."""
+        """Do the same for an array of one label."""
         self.weigh(labels.item(), heard)
 
     def _look_at(self, label: float) -> None:
-        """Take in one of the first labels, which weigh nobody."""
+        """Record one of the first labels, which change no weight."""
         self._seen += 1
         self._labels = np.append(self._labels, label)
         if self._seen == self.first:
@@ -190,7 +192,7 @@ class DistributionMixture(OfExperts):
         return np.concatenate([quantiles_of_many(block) for block in blocks], axis=1)
 
     def weigh_many(self, labels: Floats, each: Floats) -> list[PredictiveDistribution]:
-        """Weigh the experts by what they say of examples in turn; return the forecast of each before it was learned.
+        """Weigh the experts by examples in turn; return the forecast of each before it was learned.
 
         Parameters
         ----------
@@ -216,12 +218,12 @@ class DistributionMixture(OfExperts):
         return made
 
     def block(self, forecasts: list[PredictiveDistribution]) -> list[PredictiveDistribution]:
-        """Return forecasts of its own as a block: of numbers there is none but a list."""
+        """Return its forecasts as a list: mixtures of numbers have no block."""
         return forecasts
 
     @cached_property
     def _shares(self) -> tuple[float, Floats]:
-        """What a compiled loop reads of the shares that are dealt out."""
+        """The constants of a compiled loop for the shares that are dealt out."""
         kept, *dealt = self.dealt
         return float(kept), np.array(dealt)
 
@@ -259,7 +261,7 @@ def quantiles_of_many(block: Any) -> Floats:
 
 
 def mixed(said: Floats, weights: Floats) -> PredictiveDistribution:
-    """Return the mixture of (M, 100) quantiles by (M,) logarithms of weights; at 0 where nobody says anything."""
+    """Return the mixture of (M, 100) quantiles with (M,) logarithms of weights; all at 0 if no expert has any."""
     values = said.ravel()
     which, places = np.empty((2, 2 * len(values)), np.int64)
     size = mixed_points(np.ascontiguousarray(said), values.argsort(kind="stable"), weights, RANKS, which, places)

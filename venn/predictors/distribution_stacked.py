@@ -20,7 +20,7 @@ from venn.machines.stack import dense
 from venn.parameters import instance, integer, optional
 from venn.prediction import Floats
 from venn.predictors.refits import FittedAhead
-from venn.saved import component, held_int, own, param, part, state
+from venn.saved import component, own, param, part, restored_int, state
 from venn.schedules import Prefix, Schedule, checked_schedule
 from venn.smoothing import Smoothing
 
@@ -100,8 +100,8 @@ class StackedDistribution(FittedAhead):
     seed: int = param(integer, 0, default=0)
 
     fit: NumberFit | None = state(part(NumberFit, features="_features"), start=None)
-    _fitted: int = state(held_int, 0, own(attrgetter("n")), start=0)
-    strays: int = state(held_int, 0, own(attrgetter("n")), start=0)
+    _fitted: int = state(restored_int, 0, own(attrgetter("n")), start=0)
+    strays: int = state(restored_int, 0, own(attrgetter("n")), start=0)
     shape: Shape | None = state(optional, instance, Shape, "a Shape", start=None)
     _ridge: Any = state(part(KernelRidge, none=False, learned="n"), start=own(lambda m: first_ridge(m.scale)))
 
@@ -113,10 +113,10 @@ class StackedDistribution(FittedAhead):
         return time - int(np.count_nonzero(calibrates))
 
     def derive(self) -> None:
-        """Look at when it trains next; draw nothing yet."""
+        """Find the next training; set up the draws that break ties."""
         super().derive()
         self._smoothing = Smoothing(self.seed)
-        self._asked: tuple[bytes, tuple[Any, float, float]] | None = None  # the last object, as the machine takes it
+        self._asked: tuple[bytes, tuple[Any, float, float]] | None = None  # the last object in the machine's form
 
     # --------------------------------------------------------------- predicting
 
@@ -142,7 +142,7 @@ class StackedDistribution(FittedAhead):
         lower = upper = None
         if self.fit is not None:
             lower, upper = self.fit.ends(dense(row), *ties[1:])
-            near = nearest(self.fit.gaps, ties[0])  # but for rounding a point is such a number
+            near = nearest(self.fit.gaps, ties[0])  # the point is such a number up to rounding
             ties[0] = np.where((ties[1] <= near) & (near <= ties[2]), near, ties[0])
         return PredictiveDistribution(
             ties[0], tau, lows=ties[1], highs=ties[2], lower=lower, upper=upper, strays=self.strays
@@ -153,7 +153,7 @@ class StackedDistribution(FittedAhead):
         return lines.aside if self.fit is None else self._fitted
 
     def _placed(self, row: ObjectRows) -> tuple[Any, float, float]:
-        """Return an object as the machine takes it, what the trees say of it, and its spread beside the mean one."""
+        """Return an object in the machine's form, the trees' forecast, and its spread relative to the mean spread."""
         if self.fit is None:
             return row[0], 0.0, 1.0
         placed = self.fit.place(row)
@@ -162,7 +162,7 @@ class StackedDistribution(FittedAhead):
 
     @staticmethod
     def _astray(fit: NumberFit | None, labels: Any) -> int:
-        """Return how many labels are where a fit knows none."""
+        """Return how many labels lie where the fit has seen none."""
         return 0 if fit is None else int(np.count_nonzero(within(fit.gaps, labels)[0]))
 
     def _shaped(self, labels: Any) -> Any:
@@ -178,7 +178,7 @@ class StackedDistribution(FittedAhead):
 
     # ----------------------------------------------------------------- learning
 
-    def note(self, x: Any, y: Any) -> tuple[ObjectRows, Floats]:
+    def prepare(self, x: Any, y: Any) -> tuple[ObjectRows, Floats]:
         """Return the example as rows and labels, or raise what learning it would raise: the machine solves for it."""
         row, label = clean_row(x, self._features), self.space.encode(y)
         if self.fit is None:
@@ -186,7 +186,7 @@ class StackedDistribution(FittedAhead):
         self._answer(row)
         return row, np.array([label])
 
-    def after_learning(self, x: Any, y: Any, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Any, prepared: Any = None) -> None:
         """Learn one example, and train if the schedule says so.
 
         Raises
@@ -194,18 +194,18 @@ class StackedDistribution(FittedAhead):
         NotConverged
             A training failed: the example is learned, and what was fitted before goes on.
         """
-        row, labels = noted or self.note(x, y)
+        row, labels = prepared or self.prepare(x, y)
         key, label = row.tobytes(), labels.item()
         placed, offset, size = self._asked[1] if self._asked and self._asked[0] == key else self._placed(row)
         self._ridge.learn_one(placed, (self._shaped(label) - offset) / size)
         self.strays += self._astray(self.fit, label)
         before = self.fit
-        super().after_learning(x, y, (row, labels))
+        super().commit(x, y, (row, labels))
         if self._history is not None and before is self.fit and self.shape is None and self.n == self._ridge.aside:
             self._take_shape(*self._history.examples)
 
     def _take_shape(self, X: Any, labels: Any, calibrates: Any) -> None:
-        """Take labels in a shape from now on: the first examples, which are not ranked, fix it with the scale."""
+        """Fix the shape of labels, with the scale, by the first examples, which are not ranked."""
         shape, ridge = Shape.fitted(labels, PLAIN), first_ridge(self.scale)
         for row, label in zip(X, shape.of(labels), strict=True):
             ridge.learn_one(row, float(label))
@@ -215,7 +215,7 @@ class StackedDistribution(FittedAhead):
         return NumberFit.of_all, LANDMARKS
 
     def _take(self, fit: Any, X: Any, codes: Any) -> None:
-        """Teach all examples to a new machine, by what was fitted to the first."""
+        """Teach all examples to a new machine that uses the fit to the first ones."""
         labels, (fit, offsets, spreads) = codes, fit
         m, placed = len(offsets), fit.place(X)
         later = fit.around(placed[m:])

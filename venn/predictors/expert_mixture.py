@@ -1,4 +1,4 @@
-"""One forecast of many: a mixture of experts that never loses much to the best of them, whatever happens."""
+"""Mixes the forecasts of experts; its log loss is never much above that of the best one, on any sequence."""
 
 from __future__ import annotations
 
@@ -15,17 +15,28 @@ from venn.parameters import fraction, integer, optional, real_array
 from venn.prediction import Floats, Integers, Label, MixedForecast
 from venn.predictors.blocks import ManyMixedForecasts
 from venn.predictors.learning import Combined, Predictor, checked_predictor
-from venn.saved import Given, component, held_codes, held_finite, held_float, held_int, held_rows, own, param, state
+from venn.saved import (
+    Given,
+    component,
+    own,
+    param,
+    restored_codes,
+    restored_finite,
+    restored_float,
+    restored_int,
+    restored_rows,
+    state,
+)
 
-FLOOR = 1e-4  # share of the uniform distribution in what an expert says: none is excluded by one zero
+FLOOR = 1e-4  # share of the uniform distribution added to each expert, so that one zero excludes none
 WHOLE = 100  # examples after which that share falls, as 1 / n
 POOLED = 0.8  # weight of the pool before the first example; the experts have the rest in equal parts
 KEPT = 2000  # latest forecasts to which the pool is fitted
-NOBODY = np.array([-1])  # the code of an object that is only asked about
-RIDGE = 1.0  # for each expert: how much exponents hold to those at the start, as if by so many examples
+NOBODY = np.array([-1])  # the code of an object without a label
+RIDGE = 1.0  # weight of the first exponents, in examples
 
 
-def held_experts(name: str, predictors: Any) -> tuple[Any, ...]:
+def restored_experts(name: str, predictors: Any) -> tuple[Any, ...]:
     """Return predictors of the same classes, or say what is wrong with them."""
     if isinstance(predictors, str) or not isinstance(predictors, Sequence) or not predictors:
         raise TypeError(f"{name} must be a sequence of at least one predictor, got {predictors!r}")
@@ -89,11 +100,11 @@ class OfExperts(HasLabels, Combined[Any]):
 
     @cached_property
     def dealt(self) -> tuple[Any, Floats, Floats]:
-        """Logarithms of what is not dealt out anew, of each one's share of what is, and of what each keeps at least."""
+        """Logarithms for dealing out weights anew: the part kept, each one's share of the rest, the least weight."""
         return np.log1p(-self.share), np.log(self.share * self._prior), np.log1p(-self.share * (1 - self._prior))
 
     def moved(self, lost: Floats) -> Floats:
-        """Return the logarithms of weights after these losses, and after a share is dealt out as at the start."""
+        """Return the logarithms of weights after these losses and after a share is dealt out by the first weights."""
         kept, dealt, _ = self.dealt
         weights = self._weights - lost
         weights -= np.logaddexp.reduce(weights)
@@ -164,7 +175,7 @@ class ExpertMixture(OfExperts):
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-    >>> abers, platt = venn.TransductiveVennAbers(machine), venn.Scaler(machine, venn.maps.Platt())
+    >>> abers, platt = venn.TransductiveVennAbers(machine), venn.ScoreCalibrator(machine, venn.maps.Platt())
     >>> model = ExpertMixture([abers, platt])
     >>> for i in range(40):
     ...     model.learn_one([i % 2 + i / 40], "yes" if i % 2 else "no")
@@ -175,33 +186,33 @@ class ExpertMixture(OfExperts):
     True
     """
 
-    predictors: Any = param(held_experts, kept_as="experts")
+    predictors: Any = param(restored_experts, kept_as="experts")
     exponents: Sequence[float] | None = param(optional, checked_exponents, own(lambda m: m.m), default=None)
     share: float = param(fraction, default=0.001)
 
-    _seen: int = state(held_int, start=0)
-    _due: int = state(held_int, 1, start=own(lambda _: next_fit(0)))
-    loss: float = state(held_float, 0.0, start=0.0)
-    losses: Floats = state(held_finite, EACH, start=own(lambda m: np.zeros(m.m + 1)))
-    allowance: Floats = state(held_finite, EACH, start=own(lambda m: -np.log(_prior(m))))
-    _weights: Floats = state(held_finite, EACH, start=own(lambda m: np.log(_prior(m))))
-    _powers: Floats = state(held_finite, own(lambda m: (m.m,)), start=own(lambda m: _powers(m)))
+    _seen: int = state(restored_int, start=0)
+    _due: int = state(restored_int, 1, start=own(lambda _: next_fit(0)))
+    loss: float = state(restored_float, 0.0, start=0.0)
+    losses: Floats = state(restored_finite, EACH, start=own(lambda m: np.zeros(m.m + 1)))
+    allowance: Floats = state(restored_finite, EACH, start=own(lambda m: -np.log(_prior(m))))
+    _weights: Floats = state(restored_finite, EACH, start=own(lambda m: np.log(_prior(m))))
+    _powers: Floats = state(restored_finite, own(lambda m: (m.m,)), start=own(lambda m: _powers(m)))
     _biases: Floats = state(
-        held_finite,
+        restored_finite,
         own(lambda m: (len(m.experts[0].classes),)),
         start=own(lambda m: np.zeros(len(m.experts[0].classes))),
     )
 
     def derive(self) -> None:
-        """No forecast is kept yet."""
+        """Start without forecasts."""
         self.space = label_space(tuple(self.experts[0].classes))
         self._first, self._prior = _powers(self), _prior(self)
-        self._heard: Floats | None = None  # what was heard last: nobody has to check it
+        self._heard: Floats | None = None  # the latest probabilities of the experts, already checked
         self._sums = np.empty((4, self.m + 1))  # the four sums of a step as a loop reads them
-        self._summed: Any = None  # the weights that stand there; others since: they are out of date
+        self._summed: Any = None  # the weights for which the sums were made; other weights make them out of date
         m, c = self.m, len(self.classes)
         self._logs, self._codes = np.zeros((0, m, c)), np.zeros(0, np.int64)  # a ring, and its labels
-        self.predictors = (*self.experts, Weighing(self))  # what learns; the last compares forecasts with labels
+        self.predictors = (*self.experts, Weighing(self))  # the parts that learn; the last one weighs the experts
 
     @property
     def state(self) -> dict[str, Any]:
@@ -209,13 +220,13 @@ class ExpertMixture(OfExperts):
         return super().state | {"logs": self._latest(self._logs), "codes": self._latest(self._codes)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a `state`, or raise a ValueError if it has not the form of one."""
+        """Take over a `state`, or raise a ValueError if it is not one."""
         super().restore(state)
-        kept = held_rows("logs", state["logs"])
+        kept = restored_rows("logs", state["logs"])
         if kept != min(self._seen, KEPT):
             raise ValueError(f"logs must be of the latest {min(self._seen, KEPT)} examples, got {kept}")
-        logs = held_finite("logs", state["logs"], (kept, self.m, len(self.classes)))
-        codes = held_codes("codes", state["codes"], (kept,), 0, len(self.classes))
+        logs = restored_finite("logs", state["logs"], (kept, self.m, len(self.classes)))
+        codes = restored_codes("codes", state["codes"], (kept,), 0, len(self.classes))
         at = self._seen % KEPT if kept == KEPT else 0
         self._logs, self._codes = np.roll(logs, at, axis=0), np.roll(codes, at)
 
@@ -242,7 +253,7 @@ class ExpertMixture(OfExperts):
         return type(self)(experts, exponents, self.share)
 
     def joined(self, other: Self, parts: Sequence[Any]) -> Self:
-        """Return a mixture of these experts that has weighed all that two mixtures have: losses and evidence add up."""
+        """Return a mixture of these experts with the losses and evidence of two mixtures added."""
         made, one, two = self.of(parts), self.state, other.state
         weights = one["weights"] + two["weights"] - np.log(self._prior)
         both = {name: one[name] + two[name] for name in ("seen", "loss", "losses", "allowance")}
@@ -262,7 +273,7 @@ class ExpertMixture(OfExperts):
         forecast = self._mixed(heard[None], NOBODY)[0][0]
         if min(forecast.tolist()) > 0:  # for speed; of sum 1 it is anyway
             return MixedForecast.unchecked(forecast, self.classes)
-        return MixedForecast(forecast, self.classes)  # an expert has said something else than probabilities
+        return MixedForecast(forecast, self.classes)  # it says which values are no probabilities
 
     def merged(self, rows: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Return the (c,) forecast, and what each expert and the pool (M + 1, c) say, as it counts."""
@@ -271,7 +282,7 @@ class ExpertMixture(OfExperts):
 
     @cached_property
     def _fixed(self) -> tuple[Floats, Floats]:
-        """What a compiled loop reads of the shares that are dealt out."""
+        """The constants of a compiled loop for the shares that are dealt out."""
         kept, *dealt = self.dealt
         return np.array([kept, FLOOR, WHOLE]), np.array(dealt)
 
@@ -292,7 +303,7 @@ class ExpertMixture(OfExperts):
         return self.block(self._mixed(each, np.full(len(each), -1))[0])
 
     def block(self, forecasts: Floats) -> ManyMixedForecasts:
-        """Return (n, c) forecasts of its own as a block."""
+        """Return its (n, c) forecasts as a block."""
         return ManyMixedForecasts(forecasts, self.classes)
 
     def _mixed(self, each: Floats, codes: Integers) -> tuple[Floats, Floats]:
@@ -314,7 +325,7 @@ class ExpertMixture(OfExperts):
     # ----------------------------------------------------------------- learning
 
     def weigh(self, code: int, heard: Floats) -> None:
-        """Weigh the experts by what they said of an example with this class code, (M, c) as `heard` returned it."""
+        """Weigh the experts by a class code and their (M, c) probabilities, as `heard` returned them."""
         codes, known = np.array([integer("code", code, 0, len(self.classes) - 1)]), heard is self._heard
         if known:  # for speed
             self.weigh_heard(codes, heard)
@@ -322,11 +333,11 @@ class ExpertMixture(OfExperts):
             self.weigh_many(codes, np.asarray(heard)[None])
 
     def weigh_heard(self, codes: Integers, heard: Floats) -> None:
-        """Do the same of (1,) class codes and what `heard` returned, unchecked."""
+        """Do the same for an array of one class code, unchecked."""
         self._learn(codes, heard[None])
 
     def weigh_many(self, codes: Integers, each: Floats) -> Floats:
-        """Weigh the experts by what they say of examples in turn, and fit the pool when it is time.
+        """Weigh the experts by examples in turn, and fit the pool when it is time.
 
         Parameters
         ----------
@@ -361,7 +372,7 @@ class ExpertMixture(OfExperts):
         return out
 
     def _keep(self, logs: Floats, codes: Integers) -> None:
-        """Keep what was said of further examples, as long as the pool may be fitted to it."""
+        """Keep the experts' probabilities, as long as the pool may be fitted to them."""
         seen, self._seen = self._seen, self._seen + len(codes)
         if (last := min(KEPT, self._seen)) > len(self._codes):
             room = min(KEPT, max(64, 2 * last))
@@ -385,7 +396,7 @@ class ExpertMixture(OfExperts):
 
 
 class Weighing(Predictor):
-    """The part of a mixture of experts that learns by itself, so that a panel teaches the experts beside it once."""
+    """Weighs the experts of a mixture. It is a part of its own, so that a panel teaches shared experts only once."""
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
@@ -394,20 +405,20 @@ class Weighing(Predictor):
     def __repr__(self) -> str:
         return f"Weighing({self.owner!r})"
 
-    def note(self, x: Any, y: Label) -> Floats:
+    def prepare(self, x: Any, y: Label) -> Floats:
         """Return what the experts say of x before it is learned."""
         self.owner.space.check(y)
         return self.compared([one.predict_one(x) for one in self.owner.experts])
 
     def compared(self, predictions: Sequence[Any]) -> Any:
-        """Return what is to be compared with the label: what each expert says."""
+        """Return the experts' probabilities, to be compared with the label."""
         return self.owner.heard(predictions)
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
-        """Weigh the experts by what was noted."""
-        if noted is None:
-            raise ValueError("noted must be what note(x, y) returned, got None")
-        self.owner.weigh(self.owner.space.encode(y), noted)
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
+        """Weigh the experts by their prepared probabilities."""
+        if prepared is None:
+            raise ValueError("prepared must be what prepare(x, y) returned, got None")
+        self.owner.weigh(self.owner.space.encode(y), prepared)
 
 
 def next_fit(n: int) -> int:
@@ -416,12 +427,12 @@ def next_fit(n: int) -> int:
 
 
 def experts_in(predictor: Any) -> int:
-    """Return how many experts a predictor speaks for."""
+    """Return how many experts a predictor's predictions hold."""
     return int(getattr(predictor, "experts_inside", 1))
 
 
 def said_by(prediction: Any, classes: Sequence[Label] | None = None) -> Floats:
-    """Return the (k, c) probabilities of a prediction, or say that it has none, or has them in another order."""
+    """Return the (k, c) probabilities of a prediction; refuse one without, or in another order of classes."""
     if isinstance(prediction, np.ndarray):
         return prediction
     if not hasattr(prediction, "proba"):
@@ -431,14 +442,14 @@ def said_by(prediction: Any, classes: Sequence[Label] | None = None) -> Floats:
 
 
 def check_order(said: Any, classes: Sequence[Label] | None) -> None:
-    """Refuse a prediction, or a block, that says probabilities of other classes, or in another order."""
+    """Refuse a prediction or block with other classes, or in another order."""
     found: Any = getattr(said, "classes", classes)
     if classes is not None and found is not classes and tuple(found) != classes:
         raise ValueError(f"predictors must have the classes {classes}, in this order, got {tuple(found)}")
 
 
 def said_by_many(block: Any, k: int, classes: tuple[Label, ...]) -> Floats:
-    """Return the (k, n, c) probabilities of a block, or of a list of predictions; or say what has none."""
+    """Return the (k, n, c) probabilities of a block or a list of predictions; refuse others."""
     if isinstance(block, np.ndarray):
         return block
     if hasattr(block, "proba"):

@@ -1,4 +1,4 @@
-"""Predictors within groups of objects, and for classes of which many examples are dropped."""
+"""Predictors within groups of objects, and predictors that drop examples of frequent classes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from venn.parameters import integer, with_methods
 from venn.prediction import Bools, Floats, Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive, check_stream, with_labels
 from venn.predictors.learning import Mergeable, MergingReader, OnMachine, Predictor, checked_parts, expect_all
-from venn.saved import component, held_int, held_like, own, param, state
+from venn.saved import component, own, param, restored_int, restored_like, state
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, PriorShift
 from venn.smoothing import Smoothing
@@ -98,7 +98,7 @@ def by_group(predictor: Any, by: By) -> Any:
 
 
 def _beside(group: int | tuple[int, ...] | None, by: By) -> int | tuple[int, ...]:
-    """Return the positions of features that name groups together with those that named them before."""
+    """Return features that name groups, joined with earlier ones."""
     clean = checked_by("by", by)
     if callable(clean):
         raise TypeError(f"by must be positions of features, not a function, for a predictor of numbers, got {by!r}")
@@ -173,9 +173,9 @@ class WithinHypotheses(Reread):
         self._groups = groups
         self._beside: Bools | None = None
 
-    def tables(self, deleted: bool) -> Tables:
+    def tables(self, leave_one_out: bool) -> Tables:
         """Return the tables of the machine; the weight of examples of other groups is 0."""
-        tables = self.answer.tables(deleted)
+        tables = self.answer.tables(leave_one_out)
         if self._beside is None:  # the columns are the same in all tables
             self._beside = self._groups.beside(tables[0][0])
         beside = self._beside
@@ -186,7 +186,7 @@ class WithinHypotheses(Reread):
 
 
 class GroupReader(Mergeable):
-    """Reader of calibration scores with the number of the group beside them: one reader for each group.
+    """Reader of calibration scores that hands each example to the reader of its group, the last column.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class GroupReader(Mergeable):
 
     def __init__(self, groups: Groups, reader: Any) -> None:
         self.groups = groups
-        self.reader = reader.fresh()  # of a group that has no calibration examples; it never receives any
+        self.reader = reader.fresh()  # for groups without calibration examples; it stays empty
         self.clear()
 
     def merge(self, other: Self) -> Self:
@@ -235,7 +235,7 @@ class GroupReader(Mergeable):
             self.reader.refuse(held)
 
     def _parts(self, read: Floats) -> list[tuple[int, Integers]]:
-        """Return the groups of n examples, and which of these are in each, in order."""
+        """Return the groups of n examples, and the places of each group's examples."""
         numbers = read[:, -1].astype(np.int64)
         order = np.argsort(numbers, kind="stable")
         starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
@@ -357,7 +357,7 @@ class InductiveByGroup(Inductive[Any]):
         return read
 
     def finished(self, block: Any, rows: ObjectRows, step: int, in_turn: bool) -> Any:
-        """Return what the predictor makes of its reader's output."""
+        """Return the predictor's predictions from its reader's output."""
         return self.predictor.finished(block, rows, step, in_turn)
 
     def merge(self, other: Self) -> Self:
@@ -406,7 +406,7 @@ def _shares(name: str, keep: Any, classes: Any) -> tuple[float, ...]:
 
 @component
 class Balanced(HasLabels, Predictor):
-    """A predictor that learns each example with a probability given by its class, and weighs what it learned by that.
+    """Learns each example with a probability given by its class, and weights kept examples to make up for it.
 
     An example of class k is kept with probability keep[k], by its own coin toss; otherwise it is dropped for ever: it
     never trains or calibrates. Kept examples weigh 1 / keep[k], and so does the new one under the hypothesis of
@@ -467,11 +467,13 @@ class Balanced(HasLabels, Predictor):
     keep: Sequence[float] = param(_shares, own(lambda m: m.predictor.classes))
     seed: int = param(integer, 0, default=0)
 
-    n: int = state(held_int, start=0)
-    learner: Any = state(held_like, start=own(lambda model: model.predictor.under(PriorShift.of_keeping(model.keep))))
+    n: int = state(restored_int, start=0)
+    learner: Any = state(
+        restored_like, start=own(lambda model: model.predictor.under(PriorShift.of_keeping(model.keep)))
+    )
 
     def derive(self) -> None:
-        """Toss no coin yet."""
+        """Set up the coin tosses."""
         self.space = Classes(self.predictor.classes)
         self._coins = Smoothing(OFFSET + self.seed)
 
@@ -482,7 +484,7 @@ class Balanced(HasLabels, Predictor):
 
     @property
     def tuning(self) -> Any:
-        """What chose the machine's kernel and C, if `tune` did."""
+        """The result of `tune`, if it chose the machine's kernel and C."""
         return getattr(self.learner if self.learner.machine is None else self.learner.machine, "tuning", None)
 
     def predict_one(self, x: Any) -> Prediction:
@@ -498,15 +500,15 @@ class Balanced(HasLabels, Predictor):
         """Pass objects that have arrived on to the predictor."""
         expect_all([self.learner], objects)
 
-    def note(self, x: Any, y: Label) -> Any:
-        """Return what the predictor notes of an example, kept or not, or raise what learning it would raise."""
+    def prepare(self, x: Any, y: Label) -> Any:
+        """Return what the predictor prepares for an example, kept or not, or raise what learning it would raise."""
         if self.learner.machine is not None:
             self.learner.machine.check(x, y)
-        noted = self.learner.note(x, y)
+        prepared = self.learner.prepare(x, y)
         self.space.check(y)
-        return noted
+        return prepared
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example, or drop it for ever.
 
         Raises
@@ -521,7 +523,7 @@ class Balanced(HasLabels, Predictor):
         try:
             if self.learner.machine is not None:
                 self.learner.machine.learn_one(x, y)
-            self.learner.after_learning(x, y, noted)
+            self.learner.commit(x, y, prepared)
         finally:
             self.n += self.kept - before  # count what was learned, also when a training failed
 

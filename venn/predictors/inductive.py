@@ -1,4 +1,4 @@
-"""The inductive Venn predictor, alone, over folds, and against constants by bin on any sequence."""
+"""Inductive Venn predictors: one, one for each fold, and a bound on the loss on any sequence."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class InductiveVenn(WeighsClasses, Inductive[ManyMultiprobabilities]):
     With a `shift` every single prediction is valid for other class frequencies, if all examples that calibrate come
     with the frequencies of training: see `PriorShift`.
 
-    Categories are functions of the scores alone: `by_group(model, by)` makes them within groups of objects; `Deleted`,
-    which needs a machine that learns and unlearns, is for `TransductiveVenn` only.
+    Categories are functions of the scores alone: `by_group(model, by)` makes them within groups of objects;
+    `LeaveOneOut`, which needs a machine that learns and unlearns, is for `TransductiveVenn` only.
 
     With a given scorer and categories by an example's own scores there is a second theorem, for any sequence of labels:
     see `on_any_sequence`.
@@ -125,13 +125,13 @@ class InductiveVenn(WeighsClasses, Inductive[ManyMultiprobabilities]):
     shift: PriorShift | None = param(default=None, kw_only=True)
 
     def new_reader(self) -> MergingReader:
-        """Return what counts the labels in each category."""
+        """Return a reader that counts the labels in each category."""
         classes = tuple(self.given.classes)
         return counter(self.taxonomy, classes, self.rule, checked_ratios(self.shift, classes))
 
     @property
     def on_any_sequence(self) -> str:
-        """What is proved of the point forecasts on any sequence, beside what is guaranteed on exchangeable ones.
+        """What is proved about the point forecasts on any sequence, in addition to `guaranteed`.
 
         "calibeating" with a given scorer, `NoTraining()`, categories by an example's own scores, and no shift: see
         `venn.predictors.calibeating`. Otherwise "nothing".
@@ -158,7 +158,7 @@ ROUNDING = 1e-9
 
 
 class Calibeating(NamedTuple):
-    """How a predictor's forecasts stand beside the best constant forecast of each bin, chosen in hindsight.
+    """Compares a predictor's forecasts with the best constant forecast of each bin, chosen in hindsight.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class Calibeating(NamedTuple):
 
 
 def regret_bound(n: int, c: int) -> float:
-    """Return what the log loss of n forecasts (n_k + 1/c) / (n + 1) in one bin may be above that of the best constant.
+    """Return the largest excess of the log loss of n forecasts (n_k + 1/c) / (n + 1) in one bin over the best constant.
 
     Two classes: ln(n) / 2 + ln 2 (Krichevsky & Trofimov). For c classes, with a = 1/c, the largest over q from 1 to
     min(c, n) of ln(n) / 2 + (1/2 - a) q ln(n / q) + q (a (1 - a) + ln Gamma(a)) - (q - 1) ln(2 pi) / 2 + 1 / (12 n):
@@ -222,7 +222,7 @@ def regret_bound(n: int, c: int) -> float:
 
 
 def regret_of(counts: Integers) -> float:
-    """Return the log loss of the forecasts in one bin above that of the best constant, from (c,) counts of labels.
+    """Return the excess log loss of the forecasts in one bin over the best constant, from (c,) counts of labels.
 
     It does not depend on the order of the labels.
 
@@ -239,7 +239,7 @@ def regret_of(counts: Integers) -> float:
 
 
 def calibeating(model: InductiveVenn) -> Calibeating:
-    """Return how the forecasts of a Venn predictor stand beside the best constants by bin, with what is proved of it.
+    """Compare the forecasts of a Venn predictor with the best constants by bin; return regret and bound.
 
     Where `model.on_any_sequence` is "calibeating" (a scorer that is given, with `NoTraining()`, categories that depend
     on an example's own scores alone, and no `shift`), the point forecasts `proba` are the frequencies in the category,
@@ -397,7 +397,7 @@ class CrossVenn(WeighsClasses, OnGiven):
     parts: list[InductivePart[ManyMultiprobabilities]] = state(None, start=own(_parts), within=True)
 
     def derive(self) -> None:
-        """Say how examples weigh."""
+        """Set the weights of classes."""
         self.space = space_of(self.given)
         self._ratios = checked_ratios(self.shift, self.classes)
 
@@ -429,11 +429,11 @@ class CrossVenn(WeighsClasses, OnGiven):
         """
         return self._merged([part.predict_block(x) for part in self.parts])[0]
 
-    def note(self, x: Any, y: Label) -> list[Any]:
-        """Return what each fold notes, or raise what learning would raise."""
-        return [part.note(x, y) for part in self.parts]
+    def prepare(self, x: Any, y: Label) -> list[Any]:
+        """Return what each fold prepares, or raise what learning would raise."""
+        return [part.prepare(x, y) for part in self.parts]
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example, and train if it is time to.
 
         Raises
@@ -441,4 +441,4 @@ class CrossVenn(WeighsClasses, OnGiven):
         NotConverged
             A training failed: that fold says nothing until its next training; all other folds have learned.
         """
-        teach_all(self.parts, x, y, noted or self.note(x, y))
+        teach_all(self.parts, x, y, prepared or self.prepare(x, y))

@@ -22,13 +22,13 @@ from venn.saved import array, component, each, param
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, checked_covariates
 
-LARGEST = 1e300  # of scores that can be distinguished: larger ones are off the grid
+LARGEST_SCORE = 1e300  # of scores that can be distinguished: larger ones are off the grid
 
 
 def steps(scores: Floats) -> Floats:
     """Return the scores in whole steps of the grid of 1e-6, the same grid as for taxonomies."""
     grid = np.empty(scores.shape)
-    on_grid_within(scores.ravel(), LARGEST, GRID, OFFSET, grid.ravel())
+    on_grid_within(scores.ravel(), LARGEST_SCORE, GRID, OFFSET, grid.ravel())
     return grid
 
 
@@ -86,7 +86,7 @@ class ClasswiseAbers(Mergeable):
         c = len(self.classes)
         pairs, proba = np.empty((c, 2)), np.empty(c)
         nodes, leaves = self._calibrators.arrays
-        index = pairs_of_one(nodes, leaves, scores, LARGEST, GRID, OFFSET, np.empty((1, c)), pairs, proba)
+        index = pairs_of_one(nodes, leaves, scores, LARGEST_SCORE, GRID, OFFSET, np.empty((1, c)), pairs, proba)
         if c >= FEW:
             return ClassIntervals.unchecked(pairs, self.classes)
         proba.setflags(write=False)
@@ -144,7 +144,9 @@ class WeighedAbers(ClasswiseAbers):
 
     def take(self, state: dict[str, Any]) -> None:
         """Take in the examples of a `state`."""
-        if any((held[:, 2] < 0).any() for held in state["examples"]):  # else a loop would go on below the first block
+        if any(
+            (held[:, 2] < 0).any() for held in state["examples"]
+        ):  # a negative weight would send the loop past the first block
             raise ValueError("examples must have weights >= 0")
         self._held = [sorted_rows(*both) for both in zip(self._held, state["examples"], strict=True)]
 
@@ -167,7 +169,7 @@ class WeighedAbers(ClasswiseAbers):
 
 
 def _of_probabilities(name: str, machine: Any) -> Any:
-    """Return the machine, a scorer that has probabilities as the scorer by these; or say what is wrong with it."""
+    """Return the machine or scorer; a scorer with probabilities is read by them. Refuse anything else."""
     scorer_of_classes(name, machine)
     return machine.by_probabilities() if has_methods(machine, "by_probabilities") else machine
 
@@ -253,6 +255,6 @@ class InductiveVennAbers(Inductive[ManyClassIntervals]):
         return self.said_of(*self.scored(x))
 
     def said_of(self, rows: ObjectRows, scores: Floats) -> ClassIntervals:
-        """Return the intervals of an object that has been checked, by its scores."""
+        """Return the intervals of a checked object, from its scores."""
         reader = self._reader
         return reader.nothing(1)[0] if self.scorer is None else reader.predict_one(scores)

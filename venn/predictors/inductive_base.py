@@ -23,11 +23,11 @@ from venn.predictors.learning import (
     MergingReader,
     Predictor,
     checked_parts,
-    held_features,
-    held_history,
     of_classes,
+    restored_features,
+    restored_history,
 )
-from venn.saved import Given, array, base, held_int, is_saved, own, param, state
+from venn.saved import Given, array, base, is_saved, own, param, restored_int, state
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 from venn.shifts import CovariateShift
 from venn.turns import asks, changes, turn_of
@@ -36,7 +36,7 @@ Many = TypeVar("Many")
 
 
 def learned_by(machine: Any) -> int:
-    """Return how many examples a machine ever learned: `learned`, or `n` where a user's own machine has only that."""
+    """Return how many examples a machine ever learned: its `learned`, or else its `n`."""
     return machine.learned if hasattr(machine, "learned") else machine.n
 
 
@@ -94,13 +94,13 @@ GIVEN = own(lambda model: model.given)  # for the check of a schedule
 def to_train(machine: Any) -> Any:
     """Return a machine like this one to be trained."""
     fresh = machine.fresh()
-    expect = getattr(fresh, "expect_training", None)  # of a machine whose scale spends examples otherwise
+    expect = getattr(fresh, "expect_training", None)  # tells a machine that its scale need not spend examples
     if expect is not None:
         expect()
     return fresh
 
 
-def _held_trained(name: str, machine: Any, given: Any, trains: bool) -> Any:
+def _restored_trained(name: str, machine: Any, given: Any, trains: bool) -> Any:
     # The repr of a user's own machine may hold an address.
     alike = type(machine) is type(given) and (not is_saved(machine) or repr(machine) == repr(given))
     if not alike if trains else machine is not None:
@@ -109,7 +109,7 @@ def _held_trained(name: str, machine: Any, given: Any, trains: bool) -> Any:
 
 
 class OnGiven(HasLabels, Predictor):
-    """Base of predictors that are given a scorer, or a machine of which they teach copies."""
+    """Base of predictors that are given a scorer, or a machine whose copies they train."""
 
     given: Any
     shift: Any = None
@@ -121,7 +121,7 @@ class OnGiven(HasLabels, Predictor):
 
 
 class OnScores(OnGiven):
-    """Base of inductive predictors without what they learn: a scorer and a schedule."""
+    """Base of inductive predictors: their parameters, a scorer and a schedule."""
 
     schedule: Schedule
 
@@ -155,28 +155,28 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         What scores objects now; None before the first training. Do not teach it.
     """
 
-    n: int = state(held_int, start=0)
+    n: int = state(restored_int, start=0)
     _features: int | None = state(
-        held_features, own(lambda m: m.n), own(lambda m: getattr(m.given, "features", None)),
+        restored_features, own(lambda m: m.n), own(lambda m: getattr(m.given, "features", None)),
         start=own(lambda m: getattr(m.given, "features", None)),
     )  # fmt: skip
     _draws: Any = state(instance, np.random.Generator, "a generator", start=own(lambda m: default_rng(m.schedule.seed)))
     _history: History | None = state(
-        held_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m.given)) if m.trains else None),
+        restored_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m.given)) if m.trains else None),
         within=True,
     )  # fmt: skip
     _trained_on: Integers = state(array(None, of=np.int64, below="n"), start=own(lambda _: np.zeros(0, np.int64)))
     _trained: Any = state(
-        _held_trained, GIVEN, own(lambda m: m.trains),
+        _restored_trained, GIVEN, own(lambda m: m.trains),
         start=own(lambda m: to_train(m.given) if m.trains else None),
     )  # fmt: skip
     _reader: Any = state(None, start=own(lambda m: m.new_reader()), within=True)
 
     def derive(self) -> None:
-        """Look at the scorer, and at when it is trained next."""
+        """Inspect the scorer, and find the next training."""
         self.space = space_of(self.given)
         self.feature_names: tuple[str, ...] | None = getattr(self.given, "feature_names", None)
-        self._missing: bool = getattr(self.given, "missing", False)  # whether NaN is the scorer's to take or to refuse
+        self._missing: bool = getattr(self.given, "missing", False)  # whether the scorer itself takes or refuses NaN
         self._machine = self.given if self._trained is None else self._trained
         self._look_forward()
         self.scorer = self._machine if self._trained is None or len(self._trained_on) else None
@@ -185,11 +185,11 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
 
     @property
     def calibration(self) -> Calibration:
-        """What remains of the calibration examples: it merges with that of others and can go to another process."""
+        """The state of calibration. It merges with that of other predictors, and can go to another process."""
         return Calibration(self._reader, self.n, self._features)
 
     def calibrated(self, calibration: Calibration | None = None) -> Self:
-        """Return a predictor with the same parameters and this calibration, by default none."""
+        """Return a predictor with the same parameters and a given calibration, by default an empty one."""
         new = type(self).made_of(self.parameters)
         if calibration is not None:
             read = {"n": calibration.n, "features": calibration.features, "reader": calibration.reader.state}
@@ -198,7 +198,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
 
     @property
     def takes_gaps(self) -> bool:
-        """Whether NaN may stand in objects: it is the scorer's to take or to refuse."""
+        """Whether objects may hold NaN, which the scorer itself takes or refuses."""
         return self._missing
 
     def row_of(self, x: Any) -> frozen.ObjectRows:
@@ -232,14 +232,14 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         return self.said_of(*self.scored(x))
 
     def said_of(self, rows: frozen.ObjectRows, scores: Floats) -> Any:
-        """Return the prediction for one object that has been checked, of what the reader receives of it."""
+        """Return the prediction for a checked object, from the reader's input."""
         read = self._reader.nothing(1) if self.scorer is None else self._reader.predict(scores)
         block: Any = self.finished(read, rows, self.n, False)
         return block[0]
 
     @property
     def nothing(self) -> Any:
-        """What it says of an object before its first training."""
+        """The prediction before the first training."""
         block: Any = self._reader.nothing(1)
         return block[0]
 
@@ -257,7 +257,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
 
     def scores_of(self, rows: frozen.ObjectRows) -> Floats:
-        """Return what the reader receives of rows; that of the last object asked about is kept."""
+        """Return the reader's input for rows; that of the latest object is kept."""
         if len(rows) != 1:
             return self.read(rows)
         key, asked = rows.tobytes(), self._asked
@@ -266,7 +266,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         return asked[2]
 
     def scored(self, x: Any) -> tuple[frozen.ObjectRows, Floats]:
-        """Return an object as a row, and what the reader receives of it; that of the last one asked about is kept."""
+        """Return an object as a row, and the reader's input for it; that of the latest object is kept."""
         asked, question = self._asked, type(x) is frozen.Query
         if question and asked is not None and asked[3] is x:
             return asked[1], asked[2]
@@ -286,7 +286,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         return self.scores_of(rows)[:, : len(self.space.labels)]
 
     def read(self, rows: frozen.ObjectRows) -> Floats:
-        """Return what the reader receives of n objects: (n, c) scores, beside them their weights, if these differ."""
+        """Return the reader's input for n objects: (n, c) scores, and a column of weights if these differ."""
         scores, shift = score_rows(self._machine, rows), self.shift
         return np.column_stack([scores, shift.weights(rows)]) if isinstance(shift, CovariateShift) else scores
 
@@ -332,7 +332,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
 
     # ----------------------------------------------------------------- learning
 
-    def note(self, x: Any, y: Label) -> tuple[frozen.ObjectRows, Integers]:
+    def prepare(self, x: Any, y: Label) -> tuple[frozen.ObjectRows, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return self.scored(x)[0], np.array([self.space.encode(y)])
 
@@ -340,26 +340,26 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         """Raise what `learn_many(X, y)` would raise for a bad example, and learn nothing."""
         self.scores_of(self.checked_examples(X, y)[0])
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example, and train if the schedule says so.
 
         Parameters
         ----------
         x : (d,) finite numbers
         y : one of `classes`
-        noted : optional
-            What `note` returned.
+        prepared : optional
+            What `prepare` returned.
 
         Raises
         ------
         NotConverged
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
-        rows, codes = noted or self.note(x, y)
+        rows, codes = prepared or self.prepare(x, y)
         self.learn_row(rows, codes, self.scored(x)[1] if type(x) is frozen.Query else self.scores_of(rows))
 
     def learn_row(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> None:
-        """Learn one example that has been checked, of what the reader receives of it; train if it is time."""
+        """Learn one checked example from the reader's input; train if it is time."""
         if self._history is not None:
             self._advance(rows, codes, predict=False, scores=scores)
             return
@@ -427,7 +427,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         return rows, self.space.encode_many(labels)
 
     def scores_alone(self, X: Any) -> Floats:
-        """Return what the reader receives of n objects, each as if it were alone, to the last bit."""
+        """Return the reader's input for n objects, each as if it were alone, to the last bit."""
         rows = clean_rows(X, self._features, self.feature_names, self._missing)
         if self.shift is None and has_methods(self._machine, "score_alone"):
             return self._machine.score_alone(rows)
@@ -435,7 +435,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
 
     @property
     def scores_by(self) -> Any:
-        """What gives the scores now: where two have the same, their scores are the same."""
+        """The object that gives the scores now; predictors with the same one have the same scores."""
         fit = self._machine.fit if isinstance(self._machine, BaseStack) else None
         return self._machine if fit is None else fit
 
@@ -445,13 +445,13 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         return type(self.schedule).calibrates is Schedule.calibrates
 
     def predict_scored(self, rows: frozen.ObjectRows, scores: Floats) -> Many:
-        """Return predictions for objects with these scores, by a scorer that is there, all from the present state."""
+        """Return predictions from the scores of objects, all from the present state; there must be a scorer."""
         return self.finished(self._reader.predict(scores), rows, self.n, False)
 
     def replay_scored(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> Many:
-        """Predict, then calibrate on, each example in turn, of these scores and codes; then come those two below.
+        """Predict each example from its scores, then calibrate on it, in turn; `take_back` or `keep_many` must follow.
 
-        They are none behind the next training.
+        No example may lie beyond the next training.
         """
         known, start = self.scorer is not None, self.n
         every = np.ones(len(rows), np.bool_)
@@ -498,7 +498,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
 
     @property
     def settled(self) -> Any:
-        """Of how many examples the training at a time is made; None where the machine cannot begin before."""
+        """Return the number of examples that a training uses; None if they are not known before."""
         return self.schedule.settled if has_methods(self._machine, "expect_rows") else None
 
     def _expect(self, X: Any, codes: Any) -> None:
@@ -536,7 +536,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
 
 @base
 class InductivePart(Inductive[Many]):
-    """An inductive predictor with a reader of another one, of which it is a part."""
+    """An inductive predictor as a part of another predictor, which gives it a reader."""
 
     machine: Any = param(scorer_of_classes, kept_as="given")
     reader: MergingReader = param()
@@ -548,7 +548,7 @@ class InductivePart(Inductive[Many]):
 
 
 def check_stream(stream: Any, names: tuple[str, ...] | None) -> None:
-    """Raise if features of a stream stand at other places than where a scorer with these names takes them.
+    """Raise if a stream's features are in another order than a scorer with these names takes them.
 
     Its rows carry no names. Features of other names, as of codes of text, go by position.
     """
@@ -560,7 +560,7 @@ def check_stream(stream: Any, names: tuple[str, ...] | None) -> None:
 
 
 def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return objects and labels: those given, or those of a stream given in place of both."""
+    """Return objects and labels, from arguments or from a stream in their place."""
     codes, classes = getattr(X, "y", None), getattr(X, "classes", None)
     if y is not None:
         return X, y

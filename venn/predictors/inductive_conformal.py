@@ -28,7 +28,7 @@ NOWHERE = np.array([-1])  # an object that is not learned
 
 
 class Ranked(NamedTuple):
-    """Ranks of n objects with each label, among themselves and the calibration examples they are compared with."""
+    """Ranks of n objects, with each label, among calibration examples."""
 
     greater: NDArray[Any]  #: (n, c) number, or weight, of examples of greater nonconformity
     equal: NDArray[Any]  #: (n, c) of equal nonconformity, itself included
@@ -217,7 +217,7 @@ class WeighedValues(SortedValues):
 
 
 def _read_for(name: str, machine: Any, measure: Any) -> Any:
-    """Return the machine, if no measure is given a scorer that has probabilities as the scorer by these."""
+    """Return the machine or scorer; without a measure a scorer with probabilities is read by them."""
     scorer_of_classes(name, machine)
     return machine.by_probabilities() if measure is None and has_methods(machine, "by_probabilities") else machine
 
@@ -280,11 +280,12 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
     machine : Machine or FrozenScorer
         A machine that has learned nothing, or a scorer fitted elsewhere, on other examples.
     measure : nonconformity measure on scores, optional
-        One that is `pointwise`: it depends on an example's own scores and label alone. Its `deleted` does not matter
-        here, as no score is by a machine that has learned the example. By default the one of the smallest sets: of more
-        than two classes `Share()` of probabilities, `OwnScore()` of log odds, as of a `Stack`; else `Margin()`. By
-        default the probabilities of a `FrozenScorer` are read, where it has `predict_proba` and was given no `method`:
-        `given` is then the scorer by probabilities. A measure of yours gets the scores as the scorer gives them.
+        One that is `pointwise`: it depends on an example's own scores and label alone. Its `leave_one_out` does not
+        matter here, as no score is by a machine that has learned the example. By default the one of the smallest sets:
+        of more than two classes `Share()` of probabilities, `OwnScore()` of log odds, as of a `Stack`; else `Margin()`.
+        By default the probabilities of a `FrozenScorer` are read, where it has `predict_proba` and was given no
+        `method`: `given` is then the scorer by probabilities. A measure of yours gets the scores as the scorer gives
+        them.
     schedule : Schedule, optional
         By default `PrefixRestart()` for a machine, `NoTraining()` for a `FrozenScorer`. The former trains on all
         examples each time: set its `last` where the machine's memory grows as the square of their number.
@@ -347,7 +348,7 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
     shift: PriorShift | CovariateShift | None = param(default=None, kw_only=True)
 
     def new_reader(self) -> SortedValues:
-        """Return what ranks an object among the calibration examples, weighed by the shift."""
+        """Return a reader that ranks an object among the calibration examples, weighted by the shift."""
         by_object = isinstance(self.shift, CovariateShift)
         ratios = None if by_object else checked_ratios(self.shift, self.given.classes)
         given = self.measure, len(self.given.classes), self.label_conditional
@@ -356,7 +357,7 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
         return SortedValues(*given)  # examples of one class weigh alike: weights cancel
 
     def derive(self) -> None:
-        """Say how ranks become p-values."""
+        """Set how ranks become p-values."""
         super().derive()
         self._smoothing = Smoothing(self.seed)
         self._by_object = isinstance(self.shift, CovariateShift)
@@ -366,7 +367,7 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
         self._ranking: SortedValues | None = self._reader if plain else None
 
     def finished(self, block: Ranked, rows: ObjectRows, step: int, in_turn: bool) -> ManyPredictionSets:
-        """Return p-values from ranks: these depend on no step and no object; here each gets its random number."""
+        """Return p-values from ranks. Ranks do not depend on the step; here each object gets its random number."""
         tau = self._tau(rows, step, in_turn) if self.smoothed else 1.0
         return ManyPredictionSets(self._p_values(block, tau), self.classes, self.smoothed)
 
@@ -403,7 +404,7 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
         return self.said_of(*self.scored(x))
 
     def said_of(self, rows: ObjectRows, scores: Floats) -> PredictionSet:
-        """Return the p-values of an object that has been checked, by its scores."""
+        """Return the p-values of a checked object, from its scores."""
         if self._ranking is not None and self.scorer is not None and isinstance(rows, np.ndarray):  # for speed
             drawn = self._smoothing.bits_at(self.n) if self.smoothed else None
             values = self._ranking.p_values_of_one(scores, rows, drawn)

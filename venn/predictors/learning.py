@@ -1,4 +1,4 @@
-"""How predictors learn, in three phases: they note what they must, their machines learn, they learn the rest."""
+"""How predictors learn, in three phases: `prepare` before the machine learns, the machine, and `commit` after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from venn.labels import LabelSpace, Real
 from venn.machines import frozen
-from venn.machines.ahead import Awaited
+from venn.machines.fit_ahead import Awaited
 from venn.machines.machine import checked_machine, grown
 from venn.machines.sparse import SparseRows, rows_of
 from venn.machines.store import SparsePool
@@ -20,14 +20,14 @@ from venn.machines.window import inside
 from venn.parameters import has_methods, with_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.saved import (
-    Held,
     Saved,
+    StateCheck,
     arguments_of,
     checked_keys,
-    held_array,
-    held_finite,
-    held_int,
-    held_rows,
+    restored_array,
+    restored_finite,
+    restored_int,
+    restored_rows,
     same_content,
 )
 from venn.schedules import Schedule
@@ -41,9 +41,9 @@ Said = TypeVar("Said")
 class Predictor(TakesTurns, Saved):
     """Base of predictors: it builds `learn_one` from three phases; a subclass overrides those it needs.
 
-    1. `note` refuses an example that cannot be learned, and returns what must be known from before learning.
+    1. `prepare` refuses an example that cannot be learned, and returns what must be known from before learning.
     2. The machine learns, if the predictor reads one that others may read too.
-    3. `after_learning` receives what `note` returned, and learns what the machine does not hold.
+    3. `commit` receives what `prepare` returned, and learns what the machine does not hold.
 
     A `Panel` goes through the same phases with all its predictors side by side. Your own predictor gives
     `classes`, `predict_one`, and those of the phases that it needs.
@@ -57,10 +57,10 @@ class Predictor(TakesTurns, Saved):
     ...         self.seen = [1, 1]
     ...     def predict_one(self, x):
     ...         return {label: seen / sum(self.seen) for label, seen in zip(self.classes, self.seen)}
-    ...     def note(self, x, y):
+    ...     def prepare(self, x, y):
     ...         return self.classes.index(y)
-    ...     def after_learning(self, x, y, noted):
-    ...         self.seen[noted] += 1
+    ...     def commit(self, x, y, prepared):
+    ...         self.seen[prepared] += 1
     >>> model = Shares()
     >>> model.learn_one([0.3], "yes")
     >>> model.predict_one([0.3])["yes"]
@@ -76,7 +76,7 @@ class Predictor(TakesTurns, Saved):
     classes: Any
 
     def __init_subclass__(cls, **named: Any) -> None:
-        for name in ("predict_one", "note", "after_learning"):
+        for name in ("predict_one", "prepare", "commit"):
             given_by = next(kind for kind in cls.__mro__ if name in vars(kind))
             if not given_by.__module__.startswith("venn."):
                 cls.questioned = False
@@ -92,31 +92,31 @@ class Predictor(TakesTurns, Saved):
 
     @asks
     def expect(self, objects: Sequence[Any]) -> None:
-        """Prepare for objects that have arrived, before their turns come; no answer depends on it.
+        """Prepare for objects that have arrived before their turn; no answer depends on it.
 
         A predictor with a given scorer scores them in one call. Nothing is refused here: what is wrong with an object
         is said in its turn.
         """
 
-    def note(self, x: Any, y: Label) -> Any:
-        """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
+    def prepare(self, x: Any, y: Label) -> Any:
+        """Return what `commit` needs from before the machine learns; raise what learning would raise."""
         return None
 
-    def note_late(self, noted: Any, told: Any, late: int) -> Any:
-        """Return what `after_learning` needs of an example whose label came late; by default what `note` returned.
+    def prepare_late(self, prepared: Any, told: Any, late: int) -> Any:
+        """Return what `commit` needs of an example whose label came late; by default what `prepare` returned.
 
         Parameters
         ----------
-        noted : object
-            What `note` has just returned.
+        prepared : object
+            What `prepare` has just returned.
         told : prediction
             What the predictor said when it was asked.
         late : int >= 1
             Number of examples learned between the question and its answer.
         """
-        return noted
+        return prepared
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example that the machine has already learned."""
 
     @changes
@@ -131,10 +131,10 @@ class Predictor(TakesTurns, Saved):
             The machine cannot be solved: nothing is learned. Or the predictor's own fit fails: the example is
             learned.
         """
-        noted = self.note(x, y)
+        prepared = self.prepare(x, y)
         if self.machine is not None:
             self.machine.learn_one(x, y)
-        self.after_learning(x, y, noted)
+        self.commit(x, y, prepared)
 
 
 def put(asked: Any, question: frozen.Query) -> Any:
@@ -144,13 +144,13 @@ def put(asked: Any, question: frozen.Query) -> Any:
 
 def checked_predictor(name: str, predictor: Any) -> Any:
     """Return the predictor, or say what is wrong with it."""
-    methods = ("predict_one", "note", "learn_one", "after_learning")
+    methods = ("predict_one", "prepare", "learn_one", "commit")
     wanted = f"a predictor, with machine, classes, {', '.join(methods)}"
     return with_methods(name, predictor, wanted, *methods, has=["machine", "classes"])
 
 
 def said_by(predictor: Any) -> type | None:
-    """Return the class of a predictor's predictions; None where nobody knows before it is asked.
+    """Return the class of a predictor's predictions; None if it is not known before the first one.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def said_by(predictor: Any) -> type | None:
     said = get_type_hints(type(predictor).combined if isinstance(predictor, Combined) else type(predictor).predict_one)
     if isinstance(said.get("return"), type) and said["return"] is not Any:
         return said["return"]
-    told = getattr(predictor, "nothing", None)  # of an inductive one, before it is trained
+    told = getattr(predictor, "nothing", None)  # an inductive predictor's prediction before training
     if told is not None:
         return type(told)
     parts = getattr(predictor, "predictors", None) or [getattr(predictor, "predictor", None)]
@@ -169,7 +169,7 @@ def said_by(predictor: Any) -> type | None:
 
 
 class AroundPredictor(Predictor):
-    """Base of predictors around another one: they hold a copy of it, which learns here; its machine is shared."""
+    """Base of predictors that wrap another one: they hold a copy of it, which learns here; its machine is shared."""
 
     #: The copy. Do not teach it.
     predictor: Any
@@ -178,7 +178,7 @@ class AroundPredictor(Predictor):
         return (self.predictor,)
 
     def _hold(self, predictor: Any) -> None:
-        """Hold a copy of a predictor that a constructor was given, with all it has learned."""
+        """Hold a copy of the given predictor, with all it has learned."""
         self.predictor = copied_predictor("predictor", predictor)
 
     @property
@@ -197,19 +197,19 @@ class AroundPredictor(Predictor):
         """Pass objects that have arrived on to the predictor."""
         expect_all([self.predictor], objects)
 
-    def _noted(self, x: Any, y: Label, noted: Any) -> Any:
-        """Return what was noted before the machine learned; nobody else teaches a predictor without a machine."""
-        if noted is not None:
-            return noted
+    def _prepared(self, x: Any, y: Label, prepared: Any) -> Any:
+        """Return what was prepared before the machine learned. A predictor without a machine is prepared now."""
+        if prepared is not None:
+            return prepared
         if self.machine is not None:
-            self._refuse_unnoted(x, y)
-        return self.note(x, y)
+            self._refuse_unprepared(x, y)
+        return self.prepare(x, y)
 
-    def _refuse_unnoted(self, x: Any, y: Label) -> NoReturn:
-        """Let the predictor learn, and say that what stands around it lacks what `note` returns."""
-        self.predictor.after_learning(x, y)
+    def _refuse_unprepared(self, x: Any, y: Label) -> NoReturn:
+        """Let the inner predictor learn, then raise: the wrapper needs what `prepare` returned."""
+        self.predictor.commit(x, y)
         raise RuntimeError(
-            "after_learning needs what note(x, y) returned before the machine learned, got none: call learn_one, "
+            "commit needs what prepare(x, y) returned before the machine learned, got none: call learn_one, "
             "or learn in a Panel"
         )
 
@@ -264,28 +264,28 @@ class Combined(Predictor, Generic[Said]):
         """
         return self.combined([one.predict_one(x) for one in self.asked])
 
-    def note(self, x: Any, y: Label) -> list[Any]:
+    def prepare(self, x: Any, y: Label) -> list[Any]:
         """Return what each part must know from before it learns, or refuse the example."""
-        return [one.note(x, y) for one in self.predictors]
+        return [one.prepare(x, y) for one in self.predictors]
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Teach the parts what the machine does not hold."""
         try:
-            teach_all(self.predictors, x, y, [None] * len(self.predictors) if noted is None else noted)
+            teach_all(self.predictors, x, y, [None] * len(self.predictors) if prepared is None else prepared)
         finally:
             self.settle()
 
     def of(self, parts: Sequence[Any]) -> Self:
-        """Return the same combination of other parts."""
+        """Return a combination of the same kind of other parts."""
         raise NotImplementedError
 
     def joined(self, other: Self, parts: Sequence[Any]) -> Self:
-        """Return a combination of parts that have learned what those of two combinations have."""
+        """Return a combination whose parts have learned the examples of two combinations."""
         return self.of(parts)
 
 
 def names_among(predictors: Iterable[Any]) -> tuple[str, ...] | None:
-    """Return the columns of the table that a scorer inside these predictors was fitted to; None if nobody knows any."""
+    """Return the names of columns that a scorer inside these predictors was fitted to; None if there are none."""
     for predictor in elementary(predictors):
         within = getattr(predictor, "predictor", None)
         names = names_among([within]) if isinstance(within, Predictor) else getattr(predictor, "feature_names", None)
@@ -329,7 +329,7 @@ class OnMachine(Predictor):
         return self.machine.classes
 
     def of_machine(self, x: Any) -> Any:
-        """Return what the machine answers about an object, or about that of a question."""
+        """Return the machine's answer about an object or a question."""
         return self.machine.hypotheses(put(self.machine, x) if type(x) is frozen.Query else x)
 
 
@@ -351,9 +351,9 @@ def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> N
     `x` may be a `Query`.
     """
     failure: Exception | None = None
-    for part, noted in zip(parts, notes, strict=True):
+    for part, prepared in zip(parts, notes, strict=True):
         try:
-            part.after_learning(put(part, x) if type(x) is frozen.Query else x, y, noted)
+            part.commit(put(part, x) if type(x) is frozen.Query else x, y, prepared)
         except Exception as error:
             failure = failure or error
     if failure is not None:
@@ -430,16 +430,16 @@ class History:
         """Take over the examples of a `state`, having none, or raise a ValueError."""
         checked_keys("history", state, ("X", "codes", "calibrates"))
         X, codes, calibrates = state["X"], state["codes"], state["calibrates"]
-        n = held_rows("codes", codes)
+        n = restored_rows("codes", codes)
         if n:
             d = np.shape(X)[-1]
-            held_int("number of features", d, 1)
+            restored_int("number of features", d, 1)
             if not (isinstance(X, SparseRows) and X.shape == (n, d)):  # SparseRows are checked when made
-                held_finite("X", X, (n, d))
-            if not self.space.holds(held_array("codes", codes, (n,), self.space.kept)):
+                restored_finite("X", X, (n, d))
+            if not self.space.holds(restored_array("codes", codes, (n,), self.space.kept)):
                 raise ValueError(f"codes must be those of {self.space.told}")
-            self.append(X, codes, held_array("calibrates", calibrates, (n,), np.bool_))
-        elif any(held_rows(name, value) for name, value in state.items()):
+            self.append(X, codes, restored_array("calibrates", calibrates, (n,), np.bool_))
+        elif any(restored_rows(name, value) for name, value in state.items()):
             raise ValueError("history must hold the examples learned, got some of none")
 
     def append(self, X: frozen.ObjectRows, codes: Integers, calibrates: Bools) -> None:
@@ -475,7 +475,7 @@ class AtSetTimes(Predictor):
 
     n: int
     schedule: Schedule
-    settled: Any  #: a function: of how many examples, the first ones, the fit at a time is made; None: not known before
+    settled: Any  #: a function from the time of a fit to the number of its first examples; None: not known before
     _history: History | None
 
     @property
@@ -489,12 +489,12 @@ class AtSetTimes(Predictor):
         return self._next.due
 
     def _look_forward(self) -> None:
-        """Look forward to the next fit; its examples may be known before."""
+        """Schedule the next fit, whose examples may be known early."""
         following = None if self._history is None else self.times.next_training(self.n)
         self._next = Awaited(following, self.settled)
 
     def _keep(self, rows: Any, codes: Any, calibrates: Bools) -> bool:
-        """Keep the latest examples for the next fit; whether that was due, and is made."""
+        """Keep the latest examples for the next fit, and make it if due; return whether it was."""
         if self._history is None:
             return False
         self._history.append(rows, codes, calibrates)
@@ -515,34 +515,34 @@ class AtSetTimes(Predictor):
         raise NotImplementedError
 
     def _expect(self, X: Any, codes: Any) -> None:
-        """Take note of the examples of the next fit, where they are known before its time."""
+        """Begin the next fit in another process if its examples are known early."""
 
 
 def share_histories(predictors: Iterable[Any]) -> None:
-    """Let predictors that keep the same examples keep them once; whoever learns others later goes on by itself."""
+    """Let predictors with the same examples share them; one that learns other examples later gets its own copy."""
     found = [one for predictor in predictors if isinstance(one := getattr(predictor, "_history", None), History)]
     for one in found[1:]:
         one.share(found[0])
 
 
-def held_history(name: str, state: Any, n: int) -> Any:
+def restored_history(name: str, state: Any, n: int) -> Any:
     """Return the state of a history of n examples, or None where there is none any more; or say what it must be."""
-    if state is not None and held_rows("codes", dict(state).get("codes")) != n:
+    if state is not None and restored_rows("codes", dict(state).get("codes")) != n:
         raise ValueError(f"{name} must hold the {n} examples learned, got {len(state['codes'])}")
     return state
 
 
-def held_features(name: str, features: Any, n: int, known: int | None = None) -> int | None:
+def restored_features(name: str, features: Any, n: int, known: int | None = None) -> int | None:
     """Return the number of features, None before the first of n examples where it is not `known`; or say what it is."""
     if n and known is None:
-        return held_int(name, features, 1)
+        return restored_int(name, features, 1)
     if features != known:
         raise ValueError(f"{name} must be {known!r}, got {features!r}")
     return known
 
 
 # -------------------------------------------------------------------------------------------------------------- merging
-# Readers of calibration scores, and merging: what the examples of each part have left makes the state of the whole.
+# Readers of calibration scores, and merging: the states of the parts make the state of the whole.
 
 
 def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> None:
@@ -634,7 +634,7 @@ class Mergeable(MergingReader):
         """Take in the calibration examples of the `state` of one with the same parameters."""
 
     #: What each part of the state is.
-    holds: ClassVar[Mapping[str, Held]] = {}
+    holds: ClassVar[Mapping[str, StateCheck]] = {}
 
     def refuse(self, state: dict[str, Any]) -> None:
         """Raise a ValueError for what is no `state`."""
@@ -672,7 +672,7 @@ class Mergeable(MergingReader):
 
 
 def sorted_rows(*parts: Floats) -> Floats:
-    """Return the rows of all arrays by their first column, then the next: the order in which they came is lost."""
+    """Return the rows of all arrays sorted by their columns, so that the order in which they came is lost."""
     rows = np.concatenate(parts)
     return rows[np.lexsort(rows.T[::-1])]
 
@@ -721,7 +721,7 @@ def checked_parts(one: Any, other: Any) -> None:
 
 
 def checked_unordered(predictor: Any) -> None:
-    """Refuse a predictor that depends on the order of examples: parts have no order between them."""
+    """Refuse a predictor that depends on the order of examples, since parts have no order."""
     if not predictor.schedule.alike:
         raise ValueError(
             f"{type(predictor).__name__} must have the schedule NoTraining(), to be merged: {predictor.schedule!r} "
@@ -730,7 +730,7 @@ def checked_unordered(predictor: Any) -> None:
 
 
 def _check_scorer(one: Any, other: Any) -> None:
-    # By content: a scorer that has been to another process is a copy.
+    # Compared by content: a scorer that was sent to another process is a copy.
     try:
         same = same_content(one, other)
     except Exception as error:

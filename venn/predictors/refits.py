@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
-from venn.machines.ahead import Fits
+from venn.machines.fit_ahead import Fits
 from venn.machines.frozen import Query, clean_row, clean_rows
 from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
@@ -21,16 +21,24 @@ from venn.machines.threads import asked, one_thread
 from venn.parameters import above_one, integer, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import AtSetTimes, History, Predictor, elementary, held_features, held_history, put
+from venn.predictors.learning import (
+    AtSetTimes,
+    History,
+    Predictor,
+    elementary,
+    put,
+    restored_features,
+    restored_history,
+)
 from venn.saved import (
     array,
     component,
-    held_bool,
-    held_finite,
-    held_int,
     own,
     param,
     part,
+    restored_bool,
+    restored_finite,
+    restored_int,
     state,
 )
 from venn.schedules import FIRST, PrefixRestart, Schedule, checked_schedule
@@ -41,14 +49,14 @@ from venn.turns import asks
 class FittedAnew(AtSetTimes):
     """Base of learners that keep all examples until the last fit, and are fitted to them when a schedule says so."""
 
-    n: int = state(held_int, start=0)
-    _features: int | None = state(held_features, own(lambda m: m.n), start=None)
+    n: int = state(restored_int, start=0)
+    _features: int | None = state(restored_features, own(lambda m: m.n), start=None)
     _history: History | None = state(
-        held_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m))), within=True
+        restored_history, own(lambda m: m.n), start=own(lambda m: History(space_of(m))), within=True
     )
 
     def derive(self) -> None:
-        """Look at when it fits next."""
+        """Find the next fit."""
         self.space = space_of(self)
         self._look_forward()
 
@@ -56,7 +64,7 @@ class FittedAnew(AtSetTimes):
         """Return to how many examples, the first ones, it is fitted at a time."""
         return time
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example, and fit if the schedule says so.
 
         Raises
@@ -65,10 +73,10 @@ class FittedAnew(AtSetTimes):
             Whatever is raised where it cannot be fitted: the example is learned, and the forecasts of the previous fit
             remain until the next.
         """
-        self.keep_many(*(noted or self.note(x, y)))
+        self.keep_many(*(prepared or self.prepare(x, y)))
 
     def keep_many(self, rows: Any, codes: Any) -> None:
-        """Learn examples, none behind the next fit, that have been checked: as rows and codes."""
+        """Learn checked rows and codes; none may lie beyond the next fit."""
         self._features = rows.shape[1]
         self.n += len(rows)
         self._keep(rows, codes, np.zeros(len(rows), np.bool_))
@@ -146,16 +154,18 @@ class Refitted(FittedAnew):
     classes: tuple[Label, ...] = param(checked_labels, 2)
     schedule: Schedule = param(_that_trains, default=None, kw_only=True)
 
-    fitted_to: int = state(held_int, 0, own(lambda m: m.n), start=0)
+    fitted_to: int = state(restored_int, 0, own(lambda m: m.n), start=0)
     _proba: Floats = state(  # used when no estimator is asked
-        held_finite, own(lambda m: (len(m.classes),)), start=own(lambda m: np.full(len(m.classes), 1 / len(m.classes)))
+        restored_finite,
+        own(lambda m: (len(m.classes),)),
+        start=own(lambda m: np.full(len(m.classes), 1 / len(m.classes))),
     )
     _columns: Integers | None = state(array(None, of=np.int64, below="classes", none=True), start=None)
-    fits: bool = state(held_bool, start=False)  # whether `fitted` is a classifier
+    fits: bool = state(restored_bool, start=False)  # whether `fitted` is a classifier
     fitted: Any = state(None, start=None, foreign=True)
 
     def derive(self) -> None:
-        """Fit again where a file has the examples and not what was fitted to them."""
+        """Fit again if a file has the examples without the fitted estimator."""
         super().derive()
         if self.fits and self.fitted is None:
             if self._history is None or self._columns is None:
@@ -186,7 +196,7 @@ class Refitted(FittedAnew):
             return Forecast(self._proba, self.classes)
         return Forecast(self._distribution(asked(self.fitted.predict_proba, row[None])), self.classes)
 
-    def note(self, x: Any, y: Label) -> tuple[Floats, Integers]:
+    def prepare(self, x: Any, y: Label) -> tuple[Floats, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_object(x, self._features)[None], np.array([self.space.encode(y)])
 
@@ -247,19 +257,19 @@ OFTEN = 1.2  # ratio of the numbers of examples at two late fits to classes
 
 
 class FittedAhead(FittedAnew):
-    """Base of those whose late fits another process makes: the examples of each are known before its time."""
+    """Base of learners whose late fits another process makes, since the examples of each are known early."""
 
     def derive(self) -> None:
-        """Begin with nothing fitted ahead."""
+        """Begin without a fit in another process."""
         super().derive()
         self._fits = Fits()
 
     def _made(self) -> tuple[Any, ...]:
-        """Return what makes a fit, of objects and labels and what else follows."""
+        """Return the function that makes a fit, from objects, labels and further arguments."""
         raise NotImplementedError
 
     def _take(self, fit: Any, X: Any, codes: Any) -> None:
-        """Go on with a fit, after these examples."""
+        """Use a finished fit from this number of examples on."""
         raise NotImplementedError
 
     def _fit(self, X: Any, codes: Any, calibrated: Any) -> None:
@@ -292,10 +302,10 @@ class LateExperts(FittedAhead):
 class Refits(LateExperts):
     """A forest, boosted trees and a logistic regression, fitted anew again and again: experts for a mixture.
 
-    For an `ExpertMixture`. A prediction is an array with a row for each of the three, NaN before the first fit, and of
-    one that says less of examples that it has not seen than the frequencies of the classes (the log names it). They
-    are fitted to all examples so far; where these are 2000 or more, to the first 95 %. Those are known before,
-    so that another process makes the fit while the stream goes on.
+    For an `ExpertMixture`. A prediction is an array with a row for each of the three. A row is NaN before the first
+    fit, and where a learner predicts unseen examples worse than the frequencies of the classes (the log names it). They
+    are fitted to all examples so far; where these are 2000 or more, to the first 95 %. Those are known before, so that
+    another process makes the fit while the stream goes on.
 
     Parameters
     ----------
@@ -353,15 +363,15 @@ class Refits(LateExperts):
         return self.said_of(clean_row(x, self._features))
 
     def said_of(self, row: Any) -> Floats:
-        """Return the same for an object that has been checked."""
-        return self._said(row)[:, 0]
+        """Return the same for a checked object."""
+        return self._predicted(row)[:, 0]
 
     @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (3, n, c) probabilities for n objects; NaN before the first fit."""
-        return self._said(clean_rows(X, self._features))
+        return self._predicted(clean_rows(X, self._features))
 
-    def _said(self, rows: Any) -> Floats:
+    def _predicted(self, rows: Any) -> Floats:
         if self.learners is None:
             return np.full((KINDS, len(rows), len(self.classes)), np.nan)
         return self.learners.answer(rows)
@@ -371,7 +381,7 @@ class Refits(LateExperts):
         if self.learners is not None:
             self.learners.expect(objects, self._features)
 
-    def note(self, x: Any, y: Label) -> tuple[Any, Integers]:
+    def prepare(self, x: Any, y: Label) -> tuple[Any, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_row(x, self._features), np.array([self.space.encode(y)])
 
@@ -384,7 +394,7 @@ class Refits(LateExperts):
 
 
 OF_NUMBERS = 3
-LEVELS = (np.arange(100) + 0.5) / 100  # of the quantiles that experts of numbers say
+LEVELS = (np.arange(100) + 0.5) / 100  # levels of the quantiles that experts of numbers predict
 NORMAL = ndtri(LEVELS)
 
 
@@ -443,15 +453,15 @@ class NumberRefits(LateExperts):
         return self.said_of(clean_row(x, self._features))
 
     def said_of(self, row: Any) -> Floats:
-        """Return the same for an object that has been checked."""
-        return self._said(row)[0]
+        """Return the same for a checked object."""
+        return self._predicted(row)[0]
 
     @asks
     def predict_many(self, X: Any) -> Floats:
         """Return the (n, 3, 100) quantiles for n objects; NaN before the first fit."""
-        return self._said(clean_rows(X, self._features))
+        return self._predicted(clean_rows(X, self._features))
 
-    def _said(self, rows: Any) -> Floats:
+    def _predicted(self, rows: Any) -> Floats:
         said = np.full((len(rows), OF_NUMBERS, len(LEVELS)), np.nan)
         if self.forest is not None and self.process is not None:
             labels = self.forest.labels
@@ -460,7 +470,7 @@ class NumberRefits(LateExperts):
             said[:, 2] = self.process.quantiles(rows, NORMAL)
         return said
 
-    def note(self, x: Any, y: Label) -> tuple[Any, Floats]:
+    def prepare(self, x: Any, y: Label) -> tuple[Any, Floats]:
         """Return the example as rows and labels, or raise what learning it would raise."""
         return clean_row(x, self._features), np.array([self.space.encode(y)])
 
@@ -491,14 +501,14 @@ def _says_probabilities(predictor: Any) -> bool:
 
 @component
 class ScorerForecast(HasLabels, Predictor):
-    """What the scorer of a predictor says by itself, not calibrated: an expert for a mixture.
+    """The uncalibrated probabilities of a predictor's scorer, as an expert for a mixture.
 
     It learns nothing: the predictor does, which must stand in the same `Panel` or mixture.
 
     Parameters
     ----------
-    predictor : Inductive, or HandOver
-        Its scorer gives probabilities, as a `FrozenScorer` by `predict_proba` and a `Stack` do; of a `HandOver`
+    predictor : Inductive, or Switch
+        Its scorer gives probabilities, as a `FrozenScorer` by `predict_proba` and a `Stack` do; of a `Switch`
         the early machine, too, as a `Mixture` does. Whoever answers there is read.
 
     Raises
@@ -521,11 +531,11 @@ class ScorerForecast(HasLabels, Predictor):
     predictor: Any = param(_with_probabilities)
 
     def derive(self) -> None:
-        """Say what labels may be."""
+        """Set the labels."""
         self.space = self.predictor.space
 
     def around(self, predictor: Any) -> ScorerForecast:
-        """Return the same of another predictor, as when two are merged."""
+        """Return the same expert for another predictor, as in a merge."""
         return ScorerForecast(predictor)
 
     @property
@@ -535,7 +545,7 @@ class ScorerForecast(HasLabels, Predictor):
 
     @property
     def read(self) -> Any:
-        """The predictor whose scorer is read now."""
+        """The predictor that has the scorer now."""
         if isinstance(self.predictor, Inductive):
             return self.predictor
         return elementary([self.predictor], asked=True)[0]

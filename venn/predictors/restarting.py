@@ -1,4 +1,4 @@
-"""From one predictor to another: a window that restarts when a monitor rings, and few examples that become many."""
+"""Predictors that start again or change: a window that restarts at an alarm, and a switch from few examples to many."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from venn.parameters import has_methods, integer, optional, with_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.learning import AroundPredictor, Combined, checked_predictor, copied_predictor, elementary, said_by
-from venn.saved import component, described, held_int, held_like, held_text, own, param, part, state
+from venn.saved import component, described, own, param, part, restored_int, restored_like, restored_text, state
 
 # ----------------------------------------------------------------------------------------------------------- restarting
 # A predictor whose window restarts when a monitor of its predictions rings.
@@ -110,12 +110,12 @@ class Restarting(HasLabels, AroundPredictor):
     keep: int = param(integer, 0, default=0)
     seed: int = param(integer, 0, default=0)
 
-    n: int = state(held_int, start=0)
-    watching: Watcher = state(held_like, start=own(lambda model: model.monitor.fresh(seed=model.seed)))
+    n: int = state(restored_int, start=0)
+    watching: Watcher = state(restored_like, start=own(lambda model: model.monitor.fresh(seed=model.seed)))
     _restarts: list[tuple[int, tuple[Any, ...]]] = state(part(list, none=False), start=own(lambda _: []))
 
     def derive(self) -> None:
-        """Look at the window that the predictor reads."""
+        """Find the window that the predictor reads."""
         window = taught(getattr(self.predictor, "machine", None))
         if not has_methods(window, "restart"):
             raise TypeError(f"predictor must read a machine that can restart, a SlidingWindow, got {self.predictor!r}")
@@ -143,32 +143,32 @@ class Restarting(HasLabels, AroundPredictor):
         """
         return self.predictor.predict_one(x)
 
-    def note(self, x: Any, y: Label) -> tuple[Prediction, Any]:
-        """Return the prediction for `x` before anything learns, and what the predictor notes; or refuse the example."""
+    def prepare(self, x: Any, y: Label) -> tuple[Prediction, Any]:
+        """Return the prediction for `x` before anything learns, with what the predictor prepares; or refuse it."""
         self.space.check(y)
-        return self.predict_one(x), self.predictor.note(x, y)
+        return self.predict_one(x), self.predictor.prepare(x, y)
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn one example that the machine has already learned: monitor and predictor; restart if an alarm rings.
 
         Raises
         ------
         RuntimeError
-            `noted` is missing, so the prediction from before the machine learned is unknown. The predictor has
+            `prepared` is missing, so the prediction from before the machine learned is unknown. The predictor has
             learned the example, the monitor has not seen it.
         NotConverged
             The predictor's own fit fails, or the window stops short of `keep` examples; all have learned the example.
         """
         self.n += 1
-        if noted is None:
-            self._refuse_unnoted(x, y)
-        prediction, of_predictor = noted
+        if prepared is None:
+            self._refuse_unprepared(x, y)
+        prediction, of_predictor = prepared
         rung: Sequence[Any] = ()
         try:
             rung = self.watching.update(prediction, y)
         finally:
             try:
-                self.predictor.after_learning(x, y, of_predictor)
+                self.predictor.commit(x, y, of_predictor)
             finally:
                 if rung:
                     self._restart(tuple(rung))
@@ -183,12 +183,12 @@ class Restarting(HasLabels, AroundPredictor):
 # From few examples to many: a predictor that keeps all examples hands over to one that keeps few.
 
 
-def _described(model: HandOver) -> str:
-    return f"HandOver({described(model.early)}, {described(model.late)})"
+def _described(model: Switch) -> str:
+    return f"Switch({described(model.early)}, {described(model.late)})"
 
 
 @component
-class HandOver(HasLabels, Combined[Any]):
+class Switch(HasLabels, Combined[Any]):
     """Answers by a transductive predictor while examples are few, by an inductive one from its first training on.
 
     Both learn from the beginning. The inductive one says nothing before its first training; until then the other one
@@ -223,7 +223,7 @@ class HandOver(HasLabels, Combined[Any]):
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
     >>> schedule = venn.schedules.Prefix(0.5, first=4)
-    >>> model = HandOver(venn.Conformal(machine), venn.InductiveConformal(machine.fresh(), schedule=schedule))
+    >>> model = Switch(venn.Conformal(machine), venn.InductiveConformal(machine.fresh(), schedule=schedule))
     >>> for x, y in [([5.0], "yes"), ([0.0], "no"), ([1.0], "yes"), ([0.1], "no")]:
     ...     print(model.over, end=" ")
     ...     model.learn_one(x, y)
@@ -235,10 +235,10 @@ class HandOver(HasLabels, Combined[Any]):
     early: Any = param(optional, checked_predictor)
     late: Any = param(checked_predictor)
 
-    _described: str = state(held_text, start=own(_described))  # the same before and after the hand-over
+    _described: str = state(restored_text, start=own(_described))  # the same before and after the hand-over
 
     def derive(self) -> None:
-        """Compare the two; after the hand-over there is one."""
+        """Check that both predict the same kind of thing; after the switch there is one."""
         early, late = self.early, self.late
         parts = elementary([late])
         if not all(isinstance(part, Inductive) for part in parts):
@@ -271,7 +271,7 @@ class HandOver(HasLabels, Combined[Any]):
 
     @property
     def machine(self) -> Any:
-        """The machine of `early`, which a panel teaches and shares; None after the hand-over."""
+        """The machine of `early`, which a panel teaches and shares; None after the switch."""
         return None if self.early is None else self.early.machine
 
     @property
@@ -299,10 +299,10 @@ class HandOver(HasLabels, Combined[Any]):
         (block,) = blocks
         return block
 
-    def of(self, parts: Sequence[Any]) -> HandOver:
-        """Return a hand-over between other predictors, neither of which has learned."""
+    def of(self, parts: Sequence[Any]) -> Switch:
+        """Return a switch between other predictors that have learned nothing."""
         early, late = parts
-        return HandOver(early, late)
+        return Switch(early, late)
 
     def settle(self) -> bool:
         """Drop the early predictor, and its machine, after the first training of the late one."""

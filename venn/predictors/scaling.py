@@ -1,4 +1,4 @@
-"""Scalers: they map a machine's scores to probabilities, with any map and any source of scores."""
+"""Score calibrators: they map a machine's scores to probabilities, with any map and any source of scores."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from venn.predictors.counts import ScoredExamples
 from venn.predictors.inductive import Fold
 from venn.predictors.inductive_base import InductivePart, scorer_of_classes
 from venn.predictors.learning import Predictor, of_classes, teach_all
-from venn.saved import checked_keys, component, held_bool, held_int, held_text, param, state
+from venn.saved import checked_keys, component, param, restored_bool, restored_int, restored_text, state
 from venn.schedules import FIRST, Schedule, checked_schedule
 
 # -------------------------------------------------------------------------------------------------------- score sources
-# Sources of a scaler's scores: which machine scores the examples, and which scores a new object.
+# Sources of scores: which machine scores the examples, and which one scores a new object.
 #
 # A source is a small object that holds parameters. `feed(machine)` attaches it to a machine and returns a feed.
 
@@ -36,7 +36,7 @@ class Examples(NamedTuple):
 
 
 class ScoreSource(Protocol):
-    """Where a scaler's scores come from."""
+    """Where a calibrator's scores come from."""
 
     def feed(self, machine: Any) -> ScoreFeed:
         """Attach to a machine, or say what is wrong with it."""
@@ -110,13 +110,13 @@ class ScoreFeed(ABC):
     def test_scores(self, x: Any) -> Floats:
         """Return the (c,) scores of an object; leaves no trace."""
 
-    def note(self, x: Any, y: Label) -> Any:
-        """Return what `after_learning` needs from before the machine learns; raise what learning would raise."""
-        return [part.note(x, y) for part in self.parts]
+    def prepare(self, x: Any, y: Label) -> Any:
+        """Return what `commit` needs from before the machine learns; raise what learning would raise."""
+        return [part.prepare(x, y) for part in self.parts]
 
-    def after_learning(self, x: Any, y: Label, noted: Any) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any) -> None:
         """Learn one example that the machine has already learned; each part trains if it is time to."""
-        teach_all(self.parts, x, y, noted)
+        teach_all(self.parts, x, y, prepared)
 
     def examples(self, reader: object) -> Examples | None:
         """Return the scored examples as they are now; None if there are none.
@@ -136,25 +136,25 @@ class ScoreFeed(ABC):
 class _Read(NamedTuple):
     """A bag that all readers of one machine may use until its next example."""
 
-    machine: ref[Any]  # this object: an equal one may have learned other examples
+    machine: ref[Any]  # by identity: an equal machine may have learned other examples
     at: tuple[int, int]  # examples held, and learned ever
     examples: Examples
     readers: set[int]
 
 
-#: By machine, for training and for deleted scores.
+#: By machine, for training and for leave-one-out scores.
 _last_read: WeakKeyDictionary[Any, dict[bool, _Read]] = WeakKeyDictionary()
 
 
 class MachineFeed(ScoreFeed):
     """The scores of the examples that a machine has learned, by that machine."""
 
-    def __init__(self, machine: Machine, deleted: bool, schedules: Sequence[Any] = ()) -> None:
+    def __init__(self, machine: Machine, leave_one_out: bool, schedules: Sequence[Any] = ()) -> None:
         super().__init__(machine, schedules)
         self.machine = machine
-        self._deleted = deleted
-        if deleted:
-            machine.expect_deleted()
+        self._leave_one_out = leave_one_out
+        if leave_one_out:
+            machine.expect_leave_one_out()
 
     def stand_on(self, machine: Any) -> None:
         """Read this machine instead of the one it was made with; it may have learned any examples."""
@@ -176,11 +176,11 @@ class MachineFeed(ScoreFeed):
         return np.ascontiguousarray(self.machine.hypotheses(x).test_scores, np.float64)
 
     def _read(self) -> Examples:
-        bag = self.machine.deleted_bag if self._deleted else self.machine.bag
+        bag = self.machine.leave_one_out_bag if self._leave_one_out else self.machine.bag
         return checked_examples(np.ascontiguousarray(bag.scores), np.ascontiguousarray(bag.counts.T))
 
     def examples(self, reader: object) -> Examples | None:
-        """Return the bag; it may be one that another reader has read after the same example."""
+        """Return the bag; readers share it until the next example."""
         at = self.held, self.n
         if self.held == 0:
             return None
@@ -190,10 +190,10 @@ class MachineFeed(ScoreFeed):
             reads = _last_read.setdefault(self.machine, {})
         except TypeError:  # the machine has no hash, or cannot be referred to weakly
             return self._read()
-        last = reads.get(self._deleted)
+        last = reads.get(self._leave_one_out)
         # A reader asks twice only after the bag has changed.
         if last is None or last.machine() is not self.machine or last.at != at or id(reader) in last.readers:
-            last = reads[self._deleted] = _Read(ref(self.machine), at, self._read(), set())
+            last = reads[self._leave_one_out] = _Read(ref(self.machine), at, self._read(), set())
         last.readers.add(id(reader))
         return last.examples
 
@@ -214,13 +214,13 @@ class TrainingScores(Parameters):
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(100.0), 10.0, (0, 1))
     >>> both = venn.Panel(
-    ...     training=venn.Scaler(machine, venn.maps.Platt(), TrainingScores()),
-    ...     deleted=venn.Scaler(machine, venn.maps.Platt(), DeletedScores()),
+    ...     training=venn.ScoreCalibrator(machine, venn.maps.Platt(), TrainingScores()),
+    ...     leave_one_out=venn.ScoreCalibrator(machine, venn.maps.Platt(), LeaveOneOutScores()),
     ... )
     >>> for i in range(20):  # labels have nothing to do with objects
     ...     both.learn_one([i / 20], (0, 1, 1, 0, 0, 1)[i % 6])
     >>> said = both.predict_one([0.05])
-    >>> bool(said["training"].proba.max() > said["deleted"].proba.max())  # bolder
+    >>> bool(said["training"].proba.max() > said["leave_one_out"].proba.max())  # bolder
     True
     """
 
@@ -230,18 +230,18 @@ class TrainingScores(Parameters):
 
 
 @component
-class DeletedScores(Parameters):
+class LeaveOneOutScores(Parameters):
     """The score of each example by the machine as it would be without it: leave-one-out, for the cost of one training.
 
-    Exact where the machine's `deletes_exactly` says so. Each score is then distributed like that of a new object, by a
-    machine of one example fewer; but scores of different examples depend on one another, so a map fitted to them
+    Exact where the machine's `exact_leave_one_out` says so. Each score is then distributed like that of a new object,
+    by a machine of one example fewer; but scores of different examples depend on one another, so a map fitted to them
     carries no guarantee either.
 
     Examples
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.Linear(), 1.0, ("no", "yes"))
-    >>> model = venn.Scaler(machine, venn.maps.BetaCalibration(), DeletedScores())
+    >>> model = venn.ScoreCalibrator(machine, venn.maps.BetaCalibration(), LeaveOneOutScores())
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
     ...     model.learn_one(x, y)
     >>> model.predict_one([1.1]).label
@@ -292,7 +292,8 @@ class HeldOutScores(Parameters):
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.Linear(), 1.0, ("no", "yes"))
-    >>> model = venn.Scaler(machine, venn.maps.Platt(), HeldOutScores(venn.schedules.PrefixRestart(first=10, last=10)))
+    >>> source = HeldOutScores(venn.schedules.PrefixRestart(first=10, last=10))
+    >>> model = venn.ScoreCalibrator(machine, venn.maps.Platt(), source)
     >>> for i in range(40):
     ...     model.learn_one([float(i % 2)], "yes" if i % 2 else "no")
     >>> model.predict_one([1.1]).label
@@ -355,7 +356,7 @@ class CrossFittedScores(Parameters):
     --------
     >>> import streams, venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=[0, 1])
-    >>> model = venn.Scaler(machine, venn.maps.Platt(), source=CrossFittedScores(folds=3))
+    >>> model = venn.ScoreCalibrator(machine, venn.maps.Platt(), source=CrossFittedScores(folds=3))
     >>> for x, y in streams.synthetic.gaussians(60, classes=2, seed=0):
     ...     prediction = model.predict_one(x)
     ...     model.learn_one(x, y)
@@ -384,7 +385,7 @@ class CrossFittedScores(Parameters):
         if has_methods(machine, "restart"):
             raise TypeError(
                 f"machine must hold all that it learns, as the folds do, for {self!r}, got {machine!r}: "
-                "DeletedScores() works with a window"
+                "LeaveOneOutScores() works with a window"
             )
         return CrossFittedFeed(checked_machine("machine", machine), False, folds)
 
@@ -393,7 +394,7 @@ class CrossFittedScores(Parameters):
 
 
 @component
-class Scaler(Predictor):
+class ScoreCalibrator(Predictor):
     """Probabilities by a map from scores, fitted anew after every example.
 
     A binary map, such as `Platt()`, is fitted for each class against all others: machine k's map to its scores of the
@@ -416,7 +417,7 @@ class Scaler(Predictor):
         `Platt()`, `Binning()`, `Isotonic()`, `BetaCalibration()`, `Temperature()`, or an object with the same method,
         such as a `venn.maps.BinaryMap` of your own.
     source : ScoreSource, default TrainingScores()
-        Which scores the map is fitted to: `TrainingScores()`, `DeletedScores()`, `HeldOutScores()`,
+        Which scores the map is fitted to: `TrainingScores()`, `LeaveOneOutScores()`, `HeldOutScores()`,
         `CrossFittedScores()`, or an object with the same method.
 
     Attributes
@@ -442,7 +443,7 @@ class Scaler(Predictor):
     --------
     >>> import venn
     >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-    >>> model = Scaler(machine, venn.maps.Platt())
+    >>> model = ScoreCalibrator(machine, venn.maps.Platt())
     >>> model.predict_one([0.0])
     Forecast('no': 0.500)
     >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
@@ -455,10 +456,10 @@ class Scaler(Predictor):
     map: ScoreMap = param(checked_map)
     source: ScoreSource = param(checked_source, default=None)
 
-    _fitted_to: int = state(held_int, -1, start=-1)
-    _failure: str = state(held_text, start="")  # of the last fit that failed
-    _held_then: int | None = state(optional, held_int, start=None)
-    _ready: bool = state(held_bool, start=False)
+    _fitted_to: int = state(restored_int, -1, start=-1)
+    _failure: str = state(restored_text, start="")  # of the last fit that failed
+    _held_then: int | None = state(optional, restored_int, start=None)
+    _ready: bool = state(restored_bool, start=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -540,7 +541,7 @@ class Scaler(Predictor):
                 if fitted_to < 0
                 else f"a fit to {fitted_to}: share a machine in a Panel"
             )
-            raise RuntimeError(f"Scaler needs a fit to all {n} examples of its machine, got {found}")
+            raise RuntimeError(f"ScoreCalibrator needs a fit to all {n} examples of its machine, got {found}")
         test_scores = self._feed.test_scores(x)  # even without a map: refuses a bad x
         c = len(test_scores)
         total = 0.0
@@ -555,14 +556,14 @@ class Scaler(Predictor):
         for part in self._feed.parts:
             part.expect(objects)
 
-    def note(self, x: Any, y: Label) -> Any:
+    def prepare(self, x: Any, y: Label) -> Any:
         """Return what machines of the source's own note, or raise what they would raise."""
-        return self._feed.note(x, y)
+        return self._feed.prepare(x, y)
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Fit the maps to the scores of the machine, which has learned the example already."""
         try:
-            self._feed.after_learning(x, y, self.note(x, y) if noted is None else noted)
+            self._feed.commit(x, y, self.prepare(x, y) if prepared is None else prepared)
         finally:  # also when a training of the source's own machines failed, the example is learned
             self._refit(self)
 

@@ -1,4 +1,4 @@
-"""An expert that says what somebody else has just said: the way of a shared model into the forecasts of many."""
+"""An expert that repeats the forecast of a shared model, so that many models can use it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from venn.predictors.learning import Predictor
 from venn.saved import component, param
 
 
-def _told(name: str, value: Any) -> Any:
+def _class_labels(name: str, value: Any) -> Any:
     """Return the labels of a space of classes, another space itself; or say what is wrong with them."""
     space = label_space(value)
     return space.labels or space
@@ -21,7 +21,7 @@ def _told(name: str, value: Any) -> Any:
 
 @component
 class SharedForecast(HasLabels, Predictor):
-    """The forecast of a model that is shared with others, as one more expert: it is told what that says of each object.
+    """The forecast of a shared model as one more expert; the forecast is handed to it with each object.
 
     A `Fleet` with a `prior` gives one to each key. It learns nothing by itself, and remembers nothing.
 
@@ -44,22 +44,22 @@ class SharedForecast(HasLabels, Predictor):
     array([[0.2, 0.8]])
     """
 
-    exponent = 1.0  # in the pool of a forecast at first: as long as nobody else has learned anything, it is what counts
+    exponent = 1.0  # in the pool at first: until other experts have learned something, it alone counts
 
-    of: Any = param(_told)
+    of: Any = param(_class_labels)
 
     def derive(self) -> None:
-        """Nothing is said yet."""
+        """Start without a forecast."""
         self.space = label_space(self.of)
         self.said: Any = None
 
     def predict_one(self, x: Any) -> Any:
-        """Return what the shared model says."""
+        """Return the shared model's forecast."""
         return np.full((1, len(self.classes) or QUANTILES), np.nan) if self.said is None else self.said
 
-    def note(self, x: Any, y: Label) -> None:
-        """Note nothing, but refuse another label."""
+    def prepare(self, x: Any, y: Label) -> None:
+        """Refuse a label that is no class; prepare nothing."""
         self.space.check(y)
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
         """Learn nothing."""

@@ -22,7 +22,7 @@ from venn.predictors.learning import OnMachine, WeighsClasses, machine_of_classe
 from venn.saved import component, own, param
 from venn.shifts import CovariateShift, PriorShift, checked_covariates, checked_ratios, table_weights
 from venn.smoothing import Smoothing
-from venn.taxonomies import AdaptiveMarginBins, Deleted
+from venn.taxonomies import AdaptiveMarginBins, LeaveOneOut
 from venn.taxonomies.scores import Taxonomy, weighable
 
 # --------------------------------------------------------------------------------------------------------- transductive
@@ -31,9 +31,9 @@ from venn.taxonomies.scores import Taxonomy, weighable
 
 def _counting(name: str, taxonomy: Any) -> Taxonomy:
     """Return the taxonomy, by default the one of least log loss, or say what is wrong with it."""
-    taxonomy = Deleted(AdaptiveMarginBins()) if taxonomy is None else taxonomy
-    wanted = "a taxonomy object, with methods 'count' and 'fixes_class' and an attribute 'deleted'"
-    return with_methods(name, taxonomy, wanted, "count", "fixes_class", has=["deleted"])
+    taxonomy = LeaveOneOut(AdaptiveMarginBins()) if taxonomy is None else taxonomy
+    wanted = "a taxonomy object, with methods 'count' and 'fixes_class' and an attribute 'leave_one_out'"
+    return with_methods(name, taxonomy, wanted, "count", "fixes_class", has=["leave_one_out"])
 
 
 @component
@@ -55,15 +55,15 @@ class TransductiveVenn(WeighsClasses, OnMachine):
     machine : Machine
         Shared with other predictors when they stand in one `Panel`.
     taxonomy : Taxonomy, optional
-        By default `Deleted(AdaptiveMarginBins())`: among the taxonomies that guarantee the predicted label it has the
-        least log loss over the data sets of docs/quality.md. `Argmax()` is the published one.
+        By default `LeaveOneOut(AdaptiveMarginBins())`: among the taxonomies that guarantee the predicted label it has
+        the least log loss over the data sets of docs/quality.md. `Argmax()` is the published one.
     rule : Rule, optional
         Picks the predicted class. By default `CategoryClass()` where the category stands for a class, the
-        same under every hypothesis (deleted scores of a machine that deletes exactly), and `RowMean()` elsewhere.
+        same under every hypothesis (exact leave-one-out scores), and `RowMean()` elsewhere.
     shift : PriorShift or CovariateShift, optional
         For examples learned that come with other class frequencies than the objects asked about, or whose objects are
-        distributed differently; the latter needs a taxonomy on scores, deleted or not, and a machine that keeps dense
-        objects. The machine's own `class_weights` are something else: they change no guarantee.
+        distributed differently; the latter needs a taxonomy on scores, leave-one-out or not, and a machine that keeps
+        dense objects. The machine's own `class_weights` are something else: they change no guarantee.
 
     Raises
     ------
@@ -102,10 +102,10 @@ class TransductiveVenn(WeighsClasses, OnMachine):
     shift: PriorShift | CovariateShift | None = param(default=None)
 
     def derive(self) -> None:
-        """Say which scores are read, and how examples weigh."""
+        """Tell the machine which scores are read, and set the weights of examples."""
         self._fixed = self.taxonomy.fixes_class(self.machine)
-        if self.taxonomy.deleted:
-            self.machine.expect_deleted()
+        if self.taxonomy.leave_one_out:
+            self.machine.expect_leave_one_out()
         self._ratios = None
         if isinstance(self.shift, CovariateShift):
             self._inside = weighable(self.taxonomy)
@@ -122,7 +122,7 @@ class TransductiveVenn(WeighsClasses, OnMachine):
         answer = self.of_machine(x)
         labels: Any
         if isinstance(self.shift, CovariateShift):
-            shift, tables = self.shift, answer.tables(self.taxonomy.deleted)
+            shift, tables = self.shift, answer.tables(self.taxonomy.leave_one_out)
             labels, categories = under_each(tables, lambda table: self._inside.weigh_table(table, shift))
         else:
             labels, categories = self.taxonomy.count(answer)
@@ -225,7 +225,7 @@ class Conformal(WeighsClasses, OnMachine):
     machine : Machine
         Shared with other predictors when they stand in one `Panel`.
     measure : Measure, default Margin()
-        `Margin(deleted=False)` reads training scores; `Multiplier()` Lagrange multipliers; your own is a subclass
+        `Margin(leave_one_out=False)` reads training scores; `Multiplier()` Lagrange multipliers; your own is a subclass
         of `venn.nonconformity.ScoreMeasure`.
     label_conditional : bool, default False
         Compare with examples of the supposed class only: errors are then rare in every class, not only overall.
@@ -274,10 +274,10 @@ class Conformal(WeighsClasses, OnMachine):
     shift: PriorShift | CovariateShift | None = param(default=None)
 
     def derive(self) -> None:
-        """Say which scores are read, and how examples weigh."""
+        """Tell the machine which scores are read, and set the weights of examples."""
         self.measure.check_machine(self.machine)
-        if self.measure.deleted:
-            self.machine.expect_deleted()
+        if self.measure.leave_one_out:
+            self.machine.expect_leave_one_out()
         self._smoothing = Smoothing(self.seed)
         by_object = isinstance(self.shift, CovariateShift)
         if by_object and not isinstance(self.measure, ScoreMeasure):
@@ -321,7 +321,7 @@ def weighed_pairs(table: ScoreTable, shift: CovariateShift) -> Floats:
 
 
 def one_against_all(name: str, machine: Any) -> Any:
-    """Return a machine that scores each class against all others, whichever these are; or say what is wrong with it."""
+    """Return a machine that scores each class against all others; refuse any other."""
     alone = inside(machine_of_classes(name, machine))
     if len(set(getattr(alone, "class_weights", ()))) > 1:
         raise ValueError(
@@ -340,18 +340,18 @@ class TransductiveVennAbers(OnMachine):
     are (p0, p1). The category of an example is its block of equal rates, so each pair is a Venn prediction of the
     event y = k: under exchangeability the value under the true hypothesis is perfectly calibrated.
 
-    With deleted scores (the default) it is sharp; with training scores of a flexible machine the
+    With leave-one-out scores (the default) it is sharp; with training scores of a flexible machine the
     supposed label shows in its own score, and the pair says little.
 
     Scores are compared on a grid of 1e-6, as in `Argmax`. p0 <= p1 is not certain, as each hypothesis has its own
-    scores. With exactly deleted scores the order is kept from step to step, and a step costs O(n c) besides the
+    scores. With exact leave-one-out scores the order is kept from step to step, and a step costs O(n c) besides the
     machine.
 
     Parameters
     ----------
     machine : Machine
         Shared with other predictors when they stand in one `Panel`.
-    deleted : bool, default True
+    leave_one_out : bool, default True
         Use the score of each example by the machines without it.
     shift : CovariateShift, optional
         For objects that are distributed differently in use; the machine must keep dense objects. A step then costs
@@ -382,13 +382,13 @@ class TransductiveVennAbers(OnMachine):
     """
 
     machine: Machine = param(one_against_all)
-    deleted: bool = param(flag, default=True)
+    leave_one_out: bool = param(flag, default=True)
     shift: CovariateShift | None = param(checked_covariates, default=None)
 
     def derive(self) -> None:
-        """No example is in order yet."""
-        if self.deleted:
-            self.machine.expect_deleted()
+        """Start without a sorted order."""
+        if self.leave_one_out:
+            self.machine.expect_leave_one_out()
         self._order = np.zeros((2, len(self.machine.classes), 0), np.int64)
 
     def predict_one(self, x: Any) -> ClassIntervals:
@@ -398,7 +398,7 @@ class TransductiveVennAbers(OnMachine):
         ----------
         x : (d,) finite numbers
         """
-        table = only_table(self.of_machine(x).tables(self.deleted))
+        table = only_table(self.of_machine(x).tables(self.leave_one_out))
         if self.shift is not None:
             return ClassIntervals(weighed_pairs(table, self.shift), self.classes)
         # Scores move little in one step: the last order nearly sorts them.

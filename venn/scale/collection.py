@@ -221,7 +221,7 @@ def _checked(predictor: Any) -> None:
 
 def _calibrated(predictor: Any, i: int, block: Any) -> Calibration:
     part = predictor.calibrated()
-    _told(part.learn_many, i, block)
+    _on_block(part.learn_many, i, block)
     return part.calibration
 
 
@@ -230,11 +230,11 @@ class _Scored(NamedTuple):
     clip: float
 
     def leave(self, predictor: Any, i: int, block: Any) -> Any:
-        return _told(lambda X, y: score_block(predictor, X, y, bins=self.bins, clip=self.clip), i, block)
+        return _on_block(lambda X, y: score_block(predictor, X, y, bins=self.bins, clip=self.clip), i, block)
 
 
-def _told(work: Callable[[Any, Any], Any], i: int, block: Any) -> Any:
-    """Make a block and do the work on it; errors name the partition."""
+def _on_block(work: Callable[[Any, Any], Any], i: int, block: Any) -> Any:
+    """Compute a block and work on it; errors name the partition."""
     try:
         block = _computed(block)
         if callable(block):

@@ -81,7 +81,7 @@ def _checked_prior(prior: Any) -> Any:
 
 
 class Fleet:
-    """Many streams, one for each key: each has a model of its own, and one verdict names those that have changed.
+    """Many streams with a model for each key. One verdict names the keys that have changed.
 
     A key is made when it is first seen. Of those in memory, the ones that were not used for longest are closed: into
     the folder, or without one into a few bytes. Each key is as if it were alone: what is proved of its predictions is
@@ -170,12 +170,12 @@ class Fleet:
         self._owner, self._closed = os.getpid(), False
         self._store: Memory = Memory() if folder is None else Folder(path_of("folder", folder), durable)
         self._open: OrderedDict[int, KeyRun] = OrderedDict()  # last used comes last
-        self._touched: dict[int, KeyRow] = {}  # how keys stood before the transaction
+        self._touched: dict[int, KeyRow] = {}  # rows of keys from before the transaction
         self._depth = 0
         self._broken: set[int] = set()
         try:
             self._begin()
-            self._tell()  # of what was named when a process died
+            self._tell()  # names that nobody heard of because a process died
         except BaseException:
             self._store.close()
             raise
@@ -286,7 +286,7 @@ class Fleet:
 
     @contextmanager
     def _trying(self, place: int) -> Iterator[None]:
-        """Let refusals pass; after anything else the key is read again from what is kept."""
+        """Let refusals pass; after any other error the key is read again from the store."""
         try:
             yield
         except REFUSALS as error:
@@ -316,7 +316,7 @@ class Fleet:
             self._teach(decode_object(event.x or b""), self._prior.space.decode(event.y))
 
     def _foretell(self, x: Any) -> Floats:
-        """Return what the shared model says of an object."""
+        """Return the shared model's probabilities for an object."""
         said = self._prior.predict_one(x)
         if isinstance(self._prior, Panel):
             said = said[FORECAST] if FORECAST in said else next(iter(said.values()))
@@ -369,16 +369,16 @@ class Fleet:
     def _predicted(self, key: Any, objects: Sequence[Any]) -> list[Any]:
         self._check_open()
         if not isinstance(key, str) or key not in self._numbers:  # a key begins with its first event
-            return self._told_of(self._fresh(checked_key(key)), objects)
+            return self._predictions_for(self._fresh(checked_key(key)), objects)
         place, run = self._run(key)
         with self._trying(place):
-            return self._told_of(run, objects)
+            return self._predictions_for(run, objects)
 
-    def _told_of(self, run: KeyRun, objects: Sequence[Any]) -> list[Any]:
-        return [self._told(run, run.predict(*self._cleaned(x), self._foretell).predictions) for x in objects]
+    def _predictions_for(self, run: KeyRun, objects: Sequence[Any]) -> list[Any]:
+        return [self._for_user(run, run.predict(*self._cleaned(x), self._foretell).predictions) for x in objects]
 
     @staticmethod
-    def _told(run: KeyRun, predictions: Any) -> Any:
+    def _for_user(run: KeyRun, predictions: Any) -> Any:
         return next(iter(predictions.values())) if run.alone else predictions
 
     @in_turn
@@ -413,7 +413,7 @@ class Fleet:
                 said = encode(found.predictions)
                 run.ask(id, kept, found.predictions)
                 self._write(place, run, ASK, id, content, None, said, found.prior)
-        return self._told(run, found.predictions)
+        return self._for_user(run, found.predictions)
 
     @in_turn
     def answer(self, key: str, id: int | str, y: Any) -> tuple[KeyChange, ...]:
@@ -436,9 +436,9 @@ class Fleet:
                 content = encode_object(asked.x)
                 found = run.predict(asked.x, content, self._foretell)
                 code = run.panel.space.encode(y)
-                noted = run.note(asked.x, y, asked)
+                prepared = run.prepare(asked.x, y, asked)
                 del run.waiting[checked_id(id)]
-                failure = run.learn(asked.x, y, found.predictions, asked.predictions, noted)
+                failure = run.learn(asked.x, y, found.predictions, asked.predictions, prepared)
                 now = self._write(place, run, ANSWER, id, None, code, None, found.prior)
                 if self._prior is not None:
                     self._share(asked.x, content, y, code, now)
@@ -502,10 +502,10 @@ class Fleet:
     def _learn(self, place: int, run: KeyRun, x: Any, content: bytes, y: Any) -> Exception | None:
         code = run.panel.space.encode(y)
         found = run.predict(x, content, self._foretell)
-        noted = run.note(x, y, None)
+        prepared = run.prepare(x, y, None)
         said = encode(found.predictions)
         run.asked += 1
-        failure = run.learn(x, y, found.predictions, found.predictions, noted)
+        failure = run.learn(x, y, found.predictions, found.predictions, prepared)
         now = self._write(place, run, LEARN, None, content, code, said, found.prior)
         if self._prior is not None:
             self._share(x, content, y, code, now)
@@ -514,7 +514,7 @@ class Fleet:
     def _write(
         self, place: int, run: KeyRun, what: int, id: Any, x: Any, y: Any, said: Any, prior: Floats | None
     ) -> float:
-        """Keep an event that has happened; return when that was."""
+        """Store an event; return its time."""
         now = time.time()
         if place == len(self._rows):
             self._add(place, run)
@@ -530,7 +530,7 @@ class Fleet:
     # ------------------------------------------------------------------- blocks
 
     def _grouped(self, keys: Iterable[str], X: Any) -> tuple[list[Any], dict[str, list[int]]]:
-        """Return the objects, and by key the places of its own."""
+        """Return the objects, and for each key the positions of its rows."""
         each = members("keys", keys, "texts, one for each row")
         objects = [X[i] for i in range(len(X))] if not hasattr(X, "iloc") else X.to_dict("records")
         if len(each) != len(objects):
@@ -565,8 +565,8 @@ class Fleet:
     def learn_many(self, keys: Iterable[str], X: Any, y: Iterable[Any]) -> tuple[KeyChange, ...]:
         """Learn rows of many keys: each key learns its own in their order, as by `learn_one`.
 
-        Which keys are named is looked at when all have learned. If a row is refused none of them counts; without a
-        folder those count that were learned before it.
+        Keys are named when all rows have been learned. If a row is refused, no row counts; without a folder the rows
+        before it count.
 
         Parameters
         ----------
@@ -606,10 +606,10 @@ class Fleet:
     # ------------------------------------------------------------------- naming
 
     def _named(self, place: int | None = None) -> tuple[KeyChange, ...]:
-        """Return the keys that are named now and never were, where the evidence of one, or of many, has grown."""
+        """Return the keys that are named now for the first time."""
         if place is not None:
             row, before = self._rows[place], self._touched.get(place)
-            # At least 1 / rate is needed of each.
+            # Each named key needs evidence of at least 1 / rate.
             if row.named or row.log_e < -log(self._rate) or (before is not None and before.log_e == row.log_e):
                 return ()
         found = verdict_of(self._rows, rate=self._rate, most=self._most).changed
@@ -623,7 +623,7 @@ class Fleet:
         return new
 
     def _tell(self) -> None:
-        """Tell of the keys that were named in a transaction that counts."""
+        """Notify of the keys that the last transaction named, once it counts."""
         untold, self._untold = self._untold, []
         if not untold:
             return
@@ -726,7 +726,7 @@ class Fleet:
     def ended(self, key: str, id: int | str) -> str | None:
         """Return how a question of a key has ended, "answered" or "given up"; None if it has not.
 
-        Also None if there was none, and without a folder, where nothing is kept of that.
+        Also None if there was no such question, and without a folder, where closed questions are not kept.
         """
         place = self._numbers.get(key)
         found = None if place is None else self._store.ended(self._rows[place].number, checked_id(id))
@@ -758,7 +758,7 @@ class Fleet:
             self._tell()
 
     def _undo(self, keys: int, learned: int) -> None:
-        """Go back to what the store has."""
+        """Return to the state in the store."""
         for place in range(len(self._rows) - 1, keys - 1, -1):
             row = self._rows[place]
             if self.folder is None and row.events:

@@ -35,7 +35,7 @@ class KeyQuestion(NamedTuple):
 
 
 class Foretold(NamedTuple):
-    """What was said of an object since the last example."""
+    """The predictions for an object since the last example."""
 
     content: bytes
     prior: Floats | None  #: by the shared model
@@ -72,7 +72,7 @@ class KeyRun:
         return self.asked + self.answered + self.expired
 
     def row(self, before: KeyRow, now: float) -> KeyRow:
-        """Return how it stands."""
+        """Return its row: counts, evidence, times."""
         standing = self.evidence.standing
         return KeyRow(
             before.number, before.key, self.asked, self.answered, self.expired, self.right, *standing, before.named, now
@@ -81,7 +81,7 @@ class KeyRun:
     # -------------------------------------------------------------------- events
 
     def predict(self, x: Any, content: bytes, prior: Callable[[Any], Floats | None]) -> Foretold:
-        """Return what is said of an object; nothing is learned."""
+        """Return the predictions for an object; nothing is learned."""
         known = self._foretold
         if known is None or known.content != content:
             said = None
@@ -97,19 +97,19 @@ class KeyRun:
         self.asked += 1
         self.waiting[id] = KeyQuestion(self.asked, self.answered, x, predictions)
 
-    def note(self, x: Any, y: Any, asked: KeyQuestion | None) -> Any:
+    def prepare(self, x: Any, y: Any, asked: KeyQuestion | None) -> Any:
         """Return what the model notes before it learns; raise what learning would raise."""
         late = 0 if asked is None else self.answered - asked.step
-        return self.panel.note(x, y, None if asked is None else asked.predictions, late)
+        return self.panel.prepare(x, y, None if asked is None else asked.predictions, late)
 
-    def learn(self, x: Any, y: Any, now: Any, said: Any, noted: Any) -> Exception | None:
-        """Learn an example, `now` and `said` are what is and what was said of it; return what failed."""
+    def learn(self, x: Any, y: Any, now: Any, said: Any, prepared: Any) -> Exception | None:
+        """Learn an example; return what failed. `now` are the predictions now, `said` those of the question."""
         failure: Exception | None = None
         # What is proved of p-values holds from one training to the next.
         bet_on = self._bet_on if self._trains else None
         anew = bool(bet_on) and 1 in trainings(self.panel[bet_on or ""])
         try:
-            self.panel.learn_one(x, y, noted)
+            self.panel.learn_one(x, y, prepared)
         except REFUSALS as error:
             failure = error
         self._foretold = None
@@ -120,7 +120,7 @@ class KeyRun:
         return failure
 
     def count(self, now: Any, said: Any, y: Any) -> None:
-        """Take notice of a label: of what was said, and of what is."""
+        """Update counts and evidence by a label."""
         if self._bet_on is None:
             self._bet_on = _bet_on(now, self.panel.space.labels)
         self.evidence.update(now[self._bet_on] if self._bet_on else None, y)
@@ -156,8 +156,8 @@ class KeyRun:
         y = space.decode(event.y)
         asked = self.waiting.pop(event.id) if event.what == ANSWER else None  # type: ignore[arg-type]
         self.asked += asked is None
-        noted = self.note(x, y, asked)
-        self.learn(x, y, found, (said or found) if asked is None else asked.predictions, noted)
+        prepared = self.prepare(x, y, asked)
+        self.learn(x, y, found, (said or found) if asked is None else asked.predictions, prepared)
 
     # --------------------------------------------------------------------- state
 

@@ -1,4 +1,4 @@
-"""What a fleet keeps: of each key its last state, and what has happened since; in one SQLite file, or in memory."""
+"""The store of a fleet: the last state of each key and its events since, in one SQLite file or in memory."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class KeyRow(NamedTuple):
 
 
 class Memory:
-    """Keeps the states of closed keys in memory; what happened since the last one is not kept."""
+    """Keeps the states of closed keys in memory, without events."""
 
     path: Path | None = None
     connection: Any = None
@@ -107,11 +107,11 @@ class Memory:
         """Keep an event."""
 
     def ended(self, number: int, id: int | str) -> int | None:
-        """Return how a question of a key has ended, ANSWER or EXPIRE; None if it has not, or nothing is kept of it."""
+        """Return how a question of a key has ended, ANSWER or EXPIRE; None if it has not or is not kept."""
         return None
 
     def keep(self, number: int, event: int, state: bytes) -> None:
-        """Keep the state of a key after an event, instead of what happened until then."""
+        """Keep the state of a key after an event, in place of its earlier events."""
         self._states[number] = zlib.compress(state, LEVEL)
 
     def state(self, number: int) -> bytes | None:
@@ -223,7 +223,7 @@ class Folder(Memory):
         """Keep an event."""
         with self.transaction():
             self._new_events.append((number, *event, event.checksum))
-            if event.what in (ANSWER, EXPIRE):  # the log is cleared, and a sender may repeat a message long after
+            if event.what in (ANSWER, EXPIRE):  # the log is cleared, but a sender may repeat a message long after
                 self._new_ends[number, event.id] = event.what
 
     def _forget(self) -> None:
@@ -233,7 +233,7 @@ class Folder(Memory):
         self._new_ends: dict[tuple[int, Any], int] = {}
 
     def _flush(self) -> None:
-        """Write what has happened since the last time, all at once: of a key that is how it stands now."""
+        """Write all changes since the last time at once; of each key only its latest row."""
         with self._trying("written"):
             self._db.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new_events)
             ends = ((*which, what) for which, what in self._new_ends.items())
@@ -254,7 +254,7 @@ class Folder(Memory):
         return None if found is None else int(found[0])
 
     def keep(self, number: int, event: int, state: bytes) -> None:
-        """Keep the state of a key after an event, instead of what happened until then."""
+        """Keep the state of a key after an event, in place of its earlier events."""
         with self.transaction(), self._trying("written"):
             self._flush()
             self._db.execute(

@@ -14,7 +14,7 @@ from venn.monitors.key_evidence import e_bh, holm
 from venn.parameters import fraction, integer
 from venn.scale.fleet_store import KeyRow, read_rows
 
-RATE = 0.1  # of wrong names among the named, by default
+RATE = 0.1  # share of wrong names among the named, by default
 LISTED = 5  # names in a sentence
 
 
@@ -39,7 +39,7 @@ class KeyChange(NamedTuple):
 
 @dataclass(frozen=True)
 class FleetVerdict:
-    """Which keys have changed, and what is promised of that.
+    """Which keys have changed, and the promise about wrong names.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class FleetVerdict:
 def verdict_of(
     rows: Sequence[KeyRow], rate: float | None = None, ever: float | None = None, most: int | None = None
 ) -> FleetVerdict:
-    """Return which keys have changed, of what is known of each: see `Fleet.verdict`."""
+    """Return which keys have changed, from the rows of all keys: see `Fleet.verdict`."""
     if rate is not None and ever is not None:
         raise TypeError(f"rate and ever must not both be given, got {rate!r} and {ever!r}")
     total = len(rows) if most is None else max(len(rows), integer("most", most, 1))
@@ -95,7 +95,7 @@ def verdict_of(
 
 
 def changes(rows: Sequence[KeyRow], logs: Any = None) -> list[KeyChange]:
-    """Return what is said of keys that are named, with the logarithms of their evidence; by default that by rate."""
+    """Return the named keys as `KeyChange`s, with the logarithms of their evidence; by default the one for `rate`."""
     each = [row.log_e for row in rows] if logs is None else logs.tolist()
     return [
         KeyChange(row.key, row.since, row.kind, one / log(10), row.answered)
@@ -106,9 +106,9 @@ def changes(rows: Sequence[KeyRow], logs: Any = None) -> list[KeyChange]:
 def fleet_verdict(
     folder: str | os.PathLike[str], rate: float | None = None, ever: float | None = None, most: int | None = None
 ) -> FleetVerdict:
-    """Return which keys have changed, of a fleet's folder, or of those of partitions inside it together.
+    """Return which keys have changed in a fleet's folder, or in the folders of partitions inside it together.
 
-    It is read from the files, whichever processes have them.
+    It reads the files, whichever processes own them.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def fleet_verdict(
 
 
 def columns_of(rows: Sequence[KeyRow]) -> dict[str, Any]:
-    """Return what is known of each key as arrays by name, in the order in which keys came."""
+    """Return the rows of all keys as arrays by name, in the order in which keys came."""
     number = np.float64
     kinds: dict[str, Any] = dict.fromkeys(("asked", "answered", "expired", "since", "named"), np.int64)
     found = {name: np.array([getattr(row, name) for row in rows], kind) for name, kind in kinds.items()}

@@ -23,7 +23,7 @@ Refused = Callable[[Any, Exception], object]
 
 
 class KeyedEvent(NamedTuple):
-    """What a message has caused.
+    """The result of a message.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def follow(
     refused: Refused | None = None,
     partition: Any = None,
 ) -> Iterator[KeyedEvent | None]:
-    """Ask and answer what a source says; nothing is lost, and nothing learned twice, even if the process dies.
+    """Ask and answer the messages of a source; none is lost or learned twice, even if the process dies.
 
     What a message does, and its position in the source, are one transaction.
 
@@ -145,7 +145,7 @@ def follow(
         event: KeyedEvent | None = None
         try:
             with fleet.transaction():
-                event = _told(fleet, message, key(message), partition)
+                event = _processed(fleet, message, key(message), partition)
                 fleet.reach(name, message.position)
         except REFUSED as error:
             if refused is None:
@@ -157,7 +157,7 @@ def follow(
             yield event
 
 
-def _told(fleet: Fleet, message: Any, key: str, partition: Any) -> KeyedEvent:
+def _processed(fleet: Fleet, message: Any, key: str, partition: Any) -> KeyedEvent:
     """Tell a fleet what a message says: a question, an answer or both."""
     id, prediction = message.id, None
     named: tuple[KeyChange, ...] = ()
@@ -178,7 +178,7 @@ def follow_partitions(
     refused: Refused | None = None,
     wait: float = 1.0,
 ) -> Iterator[KeyedEvent | None]:
-    """Follow the sources of several partitions in turn; those that other processes have are taken when they are free.
+    """Follow the sources of several partitions in turn; those of other processes are taken over once they are free.
 
     Start it in several processes, on machines that share the folders: each partition is served by the first to take
     it, and when that dies, another one goes on with it. With a consumer group, name the partitions that the broker has

@@ -1,4 +1,4 @@
-"""Experts of a series: each says the values ahead, and its past errors at each horizon say how far off it may be."""
+"""Experts of a series: each forecasts the values ahead; its past errors at each horizon give the spread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from venn._compiled import series as loops
 from venn.machines.trees import FlatTrees
 from venn.parameters import integer, members
 from venn.prediction import Floats
-from venn.saved import Saved, component, held_bool, held_float, held_int, own, param, state
+from venn.saved import Saved, component, own, param, restored_bool, restored_float, restored_int, state
 
 # Levels of the quantiles that stand for a distribution, and the share of all levels that each stands for.
 _HALF = (0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
@@ -38,7 +38,7 @@ GRID = [
 
 
 class Names(NamedTuple):
-    """Places of the experts among all: the first of each kind, and how many there are."""
+    """The index of the first expert of each kind, and the number of experts."""
 
     naive: int
     smooth: int
@@ -53,7 +53,7 @@ def _seasons(name: str, value: Any) -> tuple[int, ...]:
     return tuple(integer(name, one, 1) for one in members(name, value, "integers >= 1"))
 
 
-def _held_arrays(name: str, value: Any, model: Experts) -> dict[str, Any]:
+def _restored_arrays(name: str, value: Any, model: Experts) -> dict[str, Any]:
     shapes = model.shapes(model.room_of(value))
     if not isinstance(value, dict) or value.keys() != shapes.keys():
         raise ValueError(f"{name} must be the arrays {sorted(shapes)}, got {value!r}")
@@ -67,7 +67,7 @@ def _held_arrays(name: str, value: Any, model: Experts) -> dict[str, Any]:
     return value
 
 
-def _held_trees(name: str, value: Any, features: int) -> FlatTrees | None:
+def _restored_trees(name: str, value: Any, features: int) -> FlatTrees | None:
     if value is not None and (not isinstance(value, FlatTrees) or value.features != features):
         raise ValueError(f"{name} must be trees of {features} features or None, got {value!r}")
     return value
@@ -75,7 +75,7 @@ def _held_trees(name: str, value: Any, features: int) -> FlatTrees | None:
 
 @component
 class Experts(Saved):
-    """All experts of a series, which learn value after value, and the mixture of what they say.
+    """All experts of a series, which learn value after value, and the mixture of their forecasts.
 
     Parameters
     ----------
@@ -98,16 +98,16 @@ class Experts(Saved):
     covariates: int = param(integer, 0, default=0)
     last: int = param(integer, 1, default=20_000)
 
-    n: int = state(held_int, start=0)
-    shift: int = state(held_int, start=0)  # values that are no longer kept
-    unit: float = state(held_float, 0.0, start=0.0)  # of differences: 0 before ridges have begun
-    smoothing: bool = state(held_bool, start=False)
-    positive: bool = state(held_bool, start=True)
-    zeros: bool = state(held_bool, start=False)  # a 0 has come
-    negative: bool = state(held_bool, start=False)  # a number below 0 has come
-    _in_logs: bool = state(held_bool, start=False)
-    _arrays: dict[str, Any] = state(_held_arrays, own(lambda e: e), start=own(lambda e: e.new_arrays()))
-    trees: FlatTrees | None = state(_held_trees, own(lambda e: e.columns), start=None)
+    n: int = state(restored_int, start=0)
+    shift: int = state(restored_int, start=0)  # values that are no longer kept
+    unit: float = state(restored_float, 0.0, start=0.0)  # size of a difference; 0 before the ridges begin
+    smoothing: bool = state(restored_bool, start=False)
+    positive: bool = state(restored_bool, start=True)
+    zeros: bool = state(restored_bool, start=False)  # a 0 has come
+    negative: bool = state(restored_bool, start=False)  # a number below 0 has come
+    _in_logs: bool = state(restored_bool, start=False)
+    _arrays: dict[str, Any] = state(_restored_arrays, own(lambda e: e), start=own(lambda e: e.new_arrays()))
+    trees: FlatTrees | None = state(_restored_trees, own(lambda e: e.columns), start=None)
 
     # ------------------------------------------------------------------- sizes
 
@@ -159,7 +159,7 @@ class Experts(Saved):
         }  # fmt: skip
 
     def new_arrays(self) -> dict[str, Any]:
-        """Return the arrays of one that has learned nothing."""
+        """Return the arrays before any value has come."""
         self.derive_sizes()
         unknown = {"pending", "errors", "points", "scales", "losses"}
         made = {}
@@ -183,7 +183,7 @@ class Experts(Saved):
         self._periods = np.array(self.seasons)
 
     def derive(self) -> None:
-        """Make what follows from parameters and state."""
+        """Compute what is not saved from parameters and state."""
         self.derive_sizes()
         if not min(self.n, 1) <= self.n - self.shift <= self.room_of(self._arrays):  # compiled loops do not check
             raise ValueError(f"n must be at most the values that are kept after {self.shift}, got {self.n}")
@@ -192,7 +192,7 @@ class Experts(Saved):
     # ---------------------------------------------------------------- learning
 
     def learn(self, y: float, x: Floats, told: Told | None) -> None:
-        """Learn a value, NaN where it is missing, after `told` was said of it and those that follow."""
+        """Learn a value, NaN if it is missing; `told` is the forecast of it and of those after it."""
         a, t, now = self._arrays, self.n, self.n - self.shift
         if told is not None:
             slot = (t - 1) % self.horizon
@@ -207,7 +207,7 @@ class Experts(Saved):
             if y <= 0 and self.positive:
                 self._leave_logs()
             self.zeros, self.negative = self.zeros or y == 0, self.negative or y < 0
-        else:  # a gap is filled by what was expected
+        else:  # a gap is filled by the forecast
             mean = math.nan if told is None else float(told.points[-1, 0])
             y = mean if math.isfinite(mean) else (float(a["values"][now - 1]) if now else 0.0)
         now = self._append(now, y, x, not seen)
@@ -256,7 +256,7 @@ class Experts(Saved):
         return now
 
     def _leave_logs(self) -> None:
-        """No logarithms from now on."""
+        """Stop taking logarithms: a value was not positive."""
         a, logs = self._arrays, self.grid[:, 4] > 0
         self.positive = False
         a["level"][logs] = np.nan
@@ -265,7 +265,7 @@ class Experts(Saved):
             self.trees, self._in_logs = None, False
 
     def _begin(self) -> None:
-        """Begin with what waits for so many values."""
+        """Start the parts that need this many values."""
         a, n = self._arrays, self.n - self.shift
         longest = max(self.seasons)
         if not self.smoothing and self.n >= max(longest, 2):
@@ -319,7 +319,7 @@ class Experts(Saved):
     # --------------------------------------------------------------- forecasting
 
     def say(self, future: Floats) -> Told:
-        """Return what all say of the next values; leaves no trace.
+        """Return all experts' forecasts of the next values; leaves no trace.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class Experts(Saved):
         return a["values"][:now].copy(), a["missing"][:now].copy(), a["x"][:now].copy()
 
     def ahead_of(self, rows: Floats, i: int) -> Floats:
-        """Return the covariates of the steps after the i-th of rows; where these end, those of a season ago."""
+        """Return the covariates of the steps after row i; past the last row, those of a season ago."""
         future = self.usual()
         known = rows[i + 1 : i + 1 + self.horizon]
         future[: len(known)] = known
@@ -404,7 +404,7 @@ class Experts(Saved):
 
 
 class Told(NamedTuple):
-    """What was said at one time: (p, H) points, their (p, f, H) scales and weights, and (H, q) quantiles of all."""
+    """The forecasts at one time: (p, H) points, their (p, f, H) scales and weights, the mixture's (H, q) quantiles."""
 
     points: Floats
     scales: Floats
@@ -429,7 +429,7 @@ def _fits(start: int, last: int) -> frozenset[int]:
 
 
 def fitted_trees(rows: Floats, targets: Floats) -> FlatTrees | None:
-    """Return boosted trees that say the targets of rows."""
+    """Return boosted trees fitted to rows and targets."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     from venn.machines.threads import one_thread

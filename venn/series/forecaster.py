@@ -13,7 +13,7 @@ from venn.parameters import integer, is_number, optional
 from venn.prediction import LEVELS as USUAL
 from venn.prediction import LONG_RUN, Floats
 from venn.predictors.adaptive import ConstantSteps, Steps, checked_steps, rising
-from venn.saved import Saved, component, held_bool, held_int, held_text, own, param, state
+from venn.saved import Saved, component, own, param, restored_bool, restored_int, restored_text, state
 from venn.series.experts import Experts, Told
 from venn.series.levels import HorizonAccount, MovingLevels
 from venn.series.path import Path, Step
@@ -38,27 +38,27 @@ def _season(name: str, value: Any) -> tuple[int, ...] | None:
     return found
 
 
-def _held_found(name: str, value: Any) -> tuple[int, ...]:
+def _restored_found(name: str, value: Any) -> tuple[int, ...]:
     found = _season(name, value)
     if found is None:
         raise ValueError(f"{name} must be periods, got None")
     return found
 
 
-def _held_like_experts(name: str, value: Any) -> Experts:
+def _restored_like_experts(name: str, value: Any) -> Experts:
     if not isinstance(value, Experts):
         raise ValueError(f"{name} must be Experts, got {value!r}")
     return value
 
 
-def _held_future(name: str, value: Any) -> Floats | None:
+def _restored_future(name: str, value: Any) -> Floats | None:
     if value is not None and (not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype != np.float64):
         raise ValueError(f"{name} must be rows of covariates or None, got {value!r}")
     return value
 
 
-def _held_columns(name: str, value: Any) -> tuple[str, ...]:
-    return tuple(held_text(name, one) for one in value)
+def _restored_columns(name: str, value: Any) -> tuple[str, ...]:
+    return tuple(restored_text(name, one) for one in value)
 
 
 @component
@@ -142,18 +142,20 @@ class SeriesForecaster(TakesTurns, Saved):
     steps: Steps = param(checked_steps, default=ConstantSteps(0.005), kw_only=True)
     last: int = param(integer, 100, default=20_000, kw_only=True)
 
-    n: int = state(held_int, start=0)
-    seasons: tuple[int, ...] = state(_held_found, start=own(lambda m: m.season or (1,)))
-    names: tuple[str, ...] = state(_held_columns, start=())
-    _named: bool = state(held_bool, start=False)
-    _experts: Experts = state(_held_like_experts, start=own(lambda m: Experts(m.season or (1,), m.horizon, 0, m.last)))
+    n: int = state(restored_int, start=0)
+    seasons: tuple[int, ...] = state(_restored_found, start=own(lambda m: m.season or (1,)))
+    names: tuple[str, ...] = state(_restored_columns, start=())
+    _named: bool = state(restored_bool, start=False)
+    _experts: Experts = state(
+        _restored_like_experts, start=own(lambda m: Experts(m.season or (1,), m.horizon, 0, m.last))
+    )
     _levels: MovingLevels = state(None, start=own(lambda m: MovingLevels(m.horizon, m.levels, m.steps)))
     watch: SeriesWatch = state(None, start=own(lambda _: SeriesWatch()))
     account_watch: AccountWatch = state(None, start=own(lambda _: AccountWatch()))
-    _future: Floats | None = state(_held_future, start=None)  # covariates with which the path was asked
+    _future: Floats | None = state(_restored_future, start=None)  # covariates with which the path was asked
 
     def derive(self) -> None:
-        """Forget what was said; refuse parts that do not belong together, since compiled loops do not check."""
+        """Start without a forecast; refuse parts that do not fit together, since compiled loops do not check."""
         experts, levels, future = self._experts, self._levels, self._future
         wanted = Experts(self.seasons, self.horizon, len(self.names), self.last).parameters
         if experts.parameters != wanted or experts.n != self.n:
@@ -165,7 +167,7 @@ class SeriesForecaster(TakesTurns, Saved):
             raise ValueError(f"levels must be {self.levels}, with two watches, got {levels!r} and {watches!r}")
         if future is not None and future.shape != (self.horizon, len(self.names)):
             raise ValueError(f"future must be {self.horizon} rows of {len(self.names)} covariates, got {future.shape}")
-        self._said: tuple[bytes | None, Told, Floats, Floats] | None = None
+        self._forecast_now: tuple[bytes | None, Told, Floats, Floats] | None = None
 
     # --------------------------------------------------------------- learning
 
@@ -194,7 +196,7 @@ class SeriesForecaster(TakesTurns, Saved):
         p_values = self._levels.learn(value, told)
         self._experts.learn(value, row, None if said is None else said[1])
         self.n += 1
-        self._future, self._said = None, None
+        self._future, self._forecast_now = None, None
         if not math.isnan(p_values[0]) and self.watch.update(float(p_values[0])):
             self._levels.start_clock()
         self.account_watch.update(self._levels.used(), tuple(self.levels))
@@ -221,7 +223,7 @@ class SeriesForecaster(TakesTurns, Saved):
         return row
 
     def _search(self) -> None:
-        """Look for seasons, and begin the experts anew with what has come where there are other ones."""
+        """Look for seasons; if they are others than before, begin the experts anew with the values so far."""
         values, missing, rows = self._experts.kept()
         found = seasons_of(values)
         if found == self.seasons:
@@ -237,7 +239,7 @@ class SeriesForecaster(TakesTurns, Saved):
 
     @changes
     def forecast(self, horizon: int | None = None, xs: Any = None) -> Path:
-        """Return what is said of the next values.
+        """Return the forecast of the next values.
 
         Parameters
         ----------
@@ -270,7 +272,7 @@ class SeriesForecaster(TakesTurns, Saved):
 
     @asks
     def fan(self) -> dict[str, Any]:
-        """Return the path that is said now, and that said `horizon` values ago with what came, for a picture.
+        """Return the present path, and the one of `horizon` values ago with the values that came, for a picture.
 
         Returns
         -------
@@ -309,12 +311,12 @@ class SeriesForecaster(TakesTurns, Saved):
 
     @asks
     def intervals_with(self, x: Floats) -> Step:
-        """Return what is said of the next value where `x` are the covariates of the next steps; leaves no trace."""
+        """Return the intervals of the next value, given covariates `x` of the next steps; leaves no trace."""
         return self.path_with(x)[1]
 
     @asks
     def path_with(self, x: Floats) -> Path:
-        """Return the path where `x` (j, k) are the covariates of the next steps, if any; leaves no trace."""
+        """Return the path, given covariates `x` (j, k) of the next steps, if any; leaves no trace."""
         if not self.n:
             return self.forecast()
         future = self._future
@@ -332,10 +334,10 @@ class SeriesForecaster(TakesTurns, Saved):
 
     def _say(self, future: Floats | None) -> tuple[bytes | None, Told, Floats, Floats]:
         key = None if future is None else future.tobytes()
-        if self._said is None or self._said[0] != key:
+        if self._forecast_now is None or self._forecast_now[0] != key:
             told = self._experts.say(self._experts.usual() if future is None else future)
-            self._said = key, told, *self._levels.tell(told.quantiles)
-        return self._said
+            self._forecast_now = key, told, *self._levels.tell(told.quantiles)
+        return self._forecast_now
 
     # --------------------------------------------------------------- reading
 
@@ -403,7 +405,7 @@ def _value(y: Any) -> float:
 
 
 def _placed(at: int, numbers: Floats, size: int) -> list[float | None]:
-    """Return a column of this size with numbers from a place on, for a picture: None where none is that is finite."""
+    """Return a column of this size with numbers from `at` on, for a picture; None where there is no finite number."""
     found: list[float | None] = [None] * size
     for i, number in enumerate(numbers.tolist(), at):
         found[i] = float(f"{number:.6g}") if math.isfinite(number) else None

@@ -13,16 +13,27 @@ from venn.parameters import integer
 from venn.prediction import LEVELS as USUAL
 from venn.prediction import Floats
 from venn.predictors.adaptive import ConstantSteps, Steps, checked_steps, rising
-from venn.saved import Saved, component, held_array, held_codes, held_finite, held_float, held_int, own, param, state
+from venn.saved import (
+    Saved,
+    component,
+    own,
+    param,
+    restored_array,
+    restored_codes,
+    restored_finite,
+    restored_float,
+    restored_int,
+    state,
+)
 from venn.series.experts import LEVELS
 
-REMEMBERED = 500  # answers of a horizon among which a new one is ranked
-UNSEEN = np.array([0.0, 2.0])  # of a path: no value has come, and no strangeness
+REMEMBERED = 500  # latest answers of a horizon, with which a new one is ranked
+UNSEEN = np.array([0.0, 2.0])  # of a path before any value has come
 LEAST = 0.5  # room of the lowest threshold above the line
 
 
 class HorizonAccount(NamedTuple):
-    """What happened to the intervals of one horizon at one level, and what must have happened, whatever the series.
+    """The intervals of one horizon at one level: how many missed, and the bound that holds on any series.
 
     Examples
     --------
@@ -36,11 +47,11 @@ class HorizonAccount(NamedTuple):
     errors: int  #: intervals that missed the value
     bound: float  #: the errors are within this of n times the level
     width: float  #: mean width of the finite ones; NaN before the first; of bands the mean over horizons, too
-    empty: int  #: intervals that held nothing, since too few had missed
+    empty: int  #: empty intervals, given because too few had missed
 
 
 def _floats(name: str, value: Any, shape: tuple[int, ...]) -> Any:
-    return held_array(name, value, shape)
+    return restored_array(name, value, shape)
 
 
 def _zeros(*shape: str) -> Any:
@@ -83,17 +94,23 @@ class MovingLevels(Saved):
     levels: Sequence[float] = param(rising, default=USUAL)
     steps: Steps = param(checked_steps, default=ConstantSteps())
 
-    n: int = state(held_int, start=0)
-    _clock: int = state(held_int, start=0)
-    _spent: float = state(held_float, 0.0, start=0.0)  # sum of 1 / size of the last step before each start of the clock
+    n: int = state(restored_int, start=0)
+    _clock: int = state(restored_int, start=0)
+    _spent: float = state(
+        restored_float, 0.0, start=0.0
+    )  # sum of 1 / size of the last step before each start of the clock
     thresholds: Floats = state(
-        held_finite, own(lambda m: m.shape_of(("rows", "levels"))),
+        restored_finite, own(lambda m: m.shape_of(("rows", "levels"))),
         start=own(lambda m: np.tile(begins(m.levels), (m.horizon + 1, 1))),
     )  # fmt: skip
     _windows: Floats = _zeros("rows", "window")
     _orders: Floats = _zeros("rows", "window")
     _counts: Any = state(
-        held_codes, own(lambda m: (m.horizon + 1,)), 0, 1 << 62, start=own(lambda m: np.zeros(m.horizon + 1, np.int64))
+        restored_codes,
+        own(lambda m: (m.horizon + 1,)),
+        0,
+        1 << 62,
+        start=own(lambda m: np.zeros(m.horizon + 1, np.int64)),
     )
     _books: Floats = _zeros("rows", "levels", "book")
     _told: Floats = _zeros("horizon", "horizon", "levels", "ends")
@@ -154,12 +171,12 @@ class MovingLevels(Saved):
         return p_values
 
     def earlier(self) -> tuple[Floats, Floats, Floats]:
-        """Return the quantiles, intervals and bands of which all values have come, the latest ones: `horizon` ago."""
+        """Return the latest quantiles, intervals and bands whose values have all come: those `horizon` values ago."""
         slot = (self.n - 1) % self.horizon
         return self._said[slot].copy(), self._told[slot].copy(), self._bands[slot].copy()
 
     def start_clock(self) -> None:
-        """Let steps be large again; where they have not become smaller, nothing changes."""
+        """Make steps large again. Constant steps do not change."""
         last = self.steps.at(max(self._clock, 1))
         if last < self.steps.at(1):
             self._spent += 1.0 / last

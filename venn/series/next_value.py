@@ -51,7 +51,7 @@ class NextValue(Predictor):
 
     classes = ()
     space = Real()
-    in_turn = True  # one question waits at a time, and one that is given up is a gap
+    in_turn = True  # one question waits at a time; a question given up is a gap
 
     model: SeriesForecaster = param(instance, SeriesForecaster, "a SeriesForecaster")
 
@@ -65,7 +65,7 @@ class NextValue(Predictor):
 
     @property
     def watches(self) -> dict[str, Watching]:
-        """What watches the model from within, by what it is about."""
+        """The model's own watchers, by their subject."""
         return {"values": self.model.watch, "accounts": self.model.account_watch}
 
     def predict_one(self, x: Any) -> NestedIntervals:
@@ -76,13 +76,13 @@ class NextValue(Predictor):
         """Return the path, by covariates of the next steps; leaves no trace."""
         return self.model.path_with(self._rows(x) if len(x) else np.empty((0, 0)))
 
-    def note(self, x: Any, y: Label) -> Any:
+    def prepare(self, x: Any, y: Label) -> Any:
         """Return the covariates and the value, or raise what learning them would raise."""
         return self._rows(x), self.space.encode(y)
 
-    def after_learning(self, x: Any, y: Label, noted: Any = None) -> None:
-        """Learn the next value; the path that counts is that with its covariates."""
-        rows, value = noted or self.note(x, y)
+    def commit(self, x: Any, y: Label, prepared: Any = None) -> None:
+        """Learn the next value. The accounts count the path that was made with its covariates."""
+        rows, value = prepared or self.prepare(x, y)
         self._learn(rows, value)
 
     def skip(self, x: Any) -> None:
@@ -95,7 +95,7 @@ class NextValue(Predictor):
         self.model.learn_one(value, rows[0] if rows.size else None)
 
     def ahead(self) -> dict[str, Any]:
-        """Return the path that is said now, one said before, and the latest values: see `SeriesForecaster.fan`."""
+        """Return the present path, an earlier one, and the latest values: see `SeriesForecaster.fan`."""
         return self.model.fan()
 
     def _rows(self, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is said of the next values of a series: a distribution and intervals for each step, bands for all of them."""
+"""The forecast of the next values of a series: a distribution and intervals for each step, and bands for all."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LINE = (-math.inf, math.inf)
 
 
 class Step(NumberPrediction):
-    """What is said of one value ahead: `path[h]` gives it.
+    """The forecast of one value ahead: `path[h]` gives it.
 
-    Its distribution is a forecast, of which nothing is promised. Its intervals at the declared levels keep a long-run
+    Nothing is promised about its distribution. Its intervals at the declared levels keep a long-run
     error rate: see `SeriesForecaster`.
 
     Attributes
@@ -110,7 +110,7 @@ class Step(NumberPrediction):
 
 
 class Path:
-    """What is said of the next values of a series, frozen: `path[1]` of the next one, up to `path[len(path)]`.
+    """The forecast of the next values of a series, frozen: `path[1]` is the next one, `path[len(path)]` the last.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class Path:
     def band(self, epsilon: float) -> Floats:
         """Return the (H, 2) ends of the band that some value of the path leaves in a share `epsilon` of all times.
 
-        It is about all the steps that the model declares, whatever part of them was asked for.
+        It is about all steps of the model's horizon, even if fewer were asked for.
 
         Parameters
         ----------

@@ -17,13 +17,13 @@ LEVEL = 0.1
 
 
 class HorizonScores(NamedTuple):
-    """Means of the paths of one horizon: those that a table has."""
+    """Mean scores of the paths at one horizon: a row of a table."""
 
     n: int  #: values that came
     inside: float  #: share of the intervals at .1 that held their value
     width: float  #: mean width of these intervals, of the finite ones
     crps: float  #: mean continuous ranked probability score
-    over_naive: float  #: that over the same of seasonal naive, with the distribution of its past errors
+    over_naive: float  #: CRPS over that of seasonal naive with the distribution of its past errors
 
 
 class PathScores:
@@ -58,7 +58,7 @@ class PathScores:
         self._quantiles = np.zeros((horizon, len(LEVELS)))
 
     def told(self, path: Path) -> None:
-        """Take note of the path that is said after the latest value."""
+        """Record the path forecast after the latest value."""
         self._paths.append((path.quantiles, path.intervals(LEVEL)))
 
     def came(self, y: float | None) -> None:

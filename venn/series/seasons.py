@@ -7,7 +7,7 @@ import numpy as np
 from venn.prediction import Floats
 
 STRONG = 0.25  # least autocorrelation of a season
-CYCLES = 3  # that must have been seen
+CYCLES = 3  # cycles of a season that must have been seen
 BETTER = 0.06  # by how much a longer one must be stronger
 
 
@@ -38,6 +38,6 @@ def seasons_of(values: Floats) -> tuple[int, ...]:
         return (1,)
     first = int(peaks[lags[peaks] >= 0.85 * lags[peaks].max()][0])
     short = [int(p) for p in peaks if p < first and first % p == 0 and lags[p] >= lags[first] - 4 * BETTER]
-    if short:  # what repeats in a long season, and less well in a short one
+    if short:  # keep a short season only if it repeats as well as the long one
         return (short[0], first) if lags[first] - lags[short[0]] > BETTER else (short[0],)
     return (first,)

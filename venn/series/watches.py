@@ -1,4 +1,4 @@
-"""What watches a series: the p-values of its next value, and how far the account of each horizon is from its due."""
+"""Watchers of a series: one bets on the p-values of the next value, one looks at the account of each horizon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from venn.monitors.martingales import Power
 from venn.monitors.verdict import DOUBTFUL, Verdict
 from venn.monitors.watching import AGAIN, Case, Watching
 from venn.prediction import Floats
-from venn.saved import component, held_int, own, state
+from venn.saved import component, own, restored_int, state
 
 RARE = 10_000  # steps from one false alarm to the next, were p-values uniform
 LEAST = 1e-3  # p-value: those of ranks may be 0
@@ -54,7 +54,7 @@ class SeriesWatch(Watching):
 
 @component
 class AccountWatch(Watching):
-    """Watches how much of its bound the account of each horizon has used up, whatever the series.
+    """Rings when the account of a horizon has used up half of its bound.
 
     An account keeps its bound on any series, and the price of that is width: where half of it is used up by misses,
     the intervals of this horizon are far wider than the forecasts say, and on their way to the line; by hits, they are
@@ -75,7 +75,7 @@ class AccountWatch(Watching):
     about = "accounts"
     calm = "no account has used up half of its bound"
 
-    n: int = state(held_int, start=0)
+    n: int = state(restored_int, start=0)
 
     def update(self, used: Floats, levels: tuple[float, ...]) -> tuple[Alarm, ...]:
         """Look at the (H + 1, l) shares of the bounds that are used up, > 0 by misses; return the alarms that ring."""

@@ -1,4 +1,4 @@
-"""A model that learns behind HTTP: a thread that owns the run, and the app around it."""
+"""Serves a learning model over HTTP: one thread owns the run, and an app passes requests to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from venn.predictors.learning import Predictor
 
 __all__ = ["serve"]
 
-LABELS = ("labels", "judge", "ripe", "silent")  # how labels come otherwise than by one request
+LABELS = ("labels", "judge", "ripe", "silent")  # options of labels that do not come by one request
 
 
 def serve(
@@ -24,8 +24,8 @@ def serve(
     """Return a model that learns as an ASGI app, which a server such as uvicorn runs, or another app mounts.
 
     One thread owns the run. Requests wait in one queue, are taken in blocks, each in one transaction of the journal,
-    and answered when it is written. After a kill the same call goes on where the run was. Who may ask is decided by
-    the program around it: `venn serve` on the command line has a door of its own.
+    and answered when it is written. After a kill the same call goes on where the run was. The program around it decides
+    who may ask; `venn serve` on the command line checks passwords itself.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from venn.serving.messages import Wrong
 from venn.show.door import Refusal, Reply
 from venn.show.server import Receive, Scope, Send, answer
 
-LARGEST = 2**24  # bytes of a body
+LARGEST_BODY = 2**24  # bytes of a body
 JSON, LINES = "application/json", "application/x-ndjson"
 OF_LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/jsonlines")
 
@@ -89,8 +89,8 @@ def kind_of(scope: Scope) -> str:
 async def body_of(scope: Scope, receive: Receive) -> bytes:
     """Return the body of a request, unless it is too long."""
     length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    if length.isdigit() and int(length[:20]) > LARGEST:
-        raise RequestRefused(Wrong(413, f"the body must have at most {LARGEST} bytes, got {length.decode()[:20]}"))
+    if length.isdigit() and int(length[:20]) > LARGEST_BODY:
+        raise RequestRefused(Wrong(413, f"the body must have at most {LARGEST_BODY} bytes, got {length.decode()[:20]}"))
     parts, size = [], 0
     while True:
         message = await receive()
@@ -98,8 +98,8 @@ async def body_of(scope: Scope, receive: Receive) -> bytes:
             raise Gone
         part = message.get("body", b"")
         size += len(part)
-        if size > LARGEST:
-            raise RequestRefused(Wrong(413, f"the body must have at most {LARGEST} bytes, got more"))
+        if size > LARGEST_BODY:
+            raise RequestRefused(Wrong(413, f"the body must have at most {LARGEST_BODY} bytes, got more"))
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)

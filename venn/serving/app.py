@@ -1,4 +1,4 @@
-"""A model that learns, as an ASGI app: questions, answers, what came of them, and the page of the run."""
+"""A learning model as an ASGI app: it takes questions and answers, and serves the page of the run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOUNTED = "/questions/{id:path}"
 
 
 class ServedModel:
-    """A run as an ASGI app, made by `venn.serve`: for uvicorn, or to be mounted in a program of one's own.
+    """A run as an ASGI app, made by `venn.serve`: for uvicorn, or to mount in your own program.
 
     It begins with the first request, or when it is entered, or by the lifespan of its server; a mounted app does not
     get that. As a context manager it ends what waits, and writes the last checkpoint.
@@ -57,7 +57,7 @@ class ServedModel:
         self.owner, self.path, self.readers, self.name = owner, path, readers, name
         self.series = has_values(readers)
         self.example = dict(example or {"x": [1.0, 2.0], "y": 5.2 if self.series else "yes"})
-        self._pool = ThreadPoolExecutor(1, "venn page")  # what is shown waits for nobody, and nobody for it
+        self._pool = ThreadPoolExecutor(1, "venn page")  # pages and questions do not wait for each other
         self._feed: Feed | None = None
         self.routes: ASGI = routed(
             [
@@ -75,7 +75,7 @@ class ServedModel:
         self._guarded = Guard(self.routes, None)
 
     def _beside(self) -> list[Any]:
-        """Return the routes of what else can be asked."""
+        """Return further routes of a subclass."""
         protocol = inference.addresses(self.name, self.owner, self.readers, self.happen)
         looked = Route(MOUNTED, Address({"GET": self._question}))
         return [looked, *(Route(at, Address(methods)) for at, methods in protocol.items())]
@@ -209,7 +209,7 @@ class ServedModel:
 
 
 def _content(one: EventReply | Wrong, place: int) -> dict[str, Any]:
-    """Return what is said of one of many messages; of one that is refused also how."""
+    """Return the reply to one of many messages, with the status of a refused one."""
     if one.status == 200:
         return one.content
     wrong = one if isinstance(one, Wrong) else refused(one.content["error"], one.status)
@@ -225,7 +225,7 @@ def replied(one: EventReply | Wrong) -> Reply:
 
 
 def storable(text: str) -> str:
-    """Return a text that a database can be asked for."""
+    """Return a text that SQLite can hold."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""What a served model can be asked, as OpenAPI and as a page that loads nothing from elsewhere."""
+"""Describes the addresses of a served model: as OpenAPI, and as a page that loads nothing from elsewhere."""
 
 from __future__ import annotations
 

@@ -31,10 +31,10 @@ def addresses(name: str, owner: RunOwner, readers: Readers, happen: Happen) -> d
     """Return what each method does at the addresses of the protocol."""
     at = f"/v2/models/{name}"
     return {
-        "/v2": {"GET": partial(_said, {"name": "vennstream", "version": __version__, "extensions": []})},
-        "/v2/health/live": {"GET": partial(_said, {"live": True})},
+        "/v2": {"GET": partial(_constant, {"name": "vennstream", "version": __version__, "extensions": []})},
+        "/v2/health/live": {"GET": partial(_constant, {"live": True})},
         "/v2/health/ready": {"GET": partial(_ready, owner)},
-        at: {"GET": partial(_said, described(name))},
+        at: {"GET": partial(_constant, described(name))},
         f"{at}/ready": {"GET": partial(_ready, owner)},
         f"{at}/infer": {"POST": partial(_infer, name, readers, happen)},
     }
@@ -51,7 +51,7 @@ def described(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _said(content: Mapping[str, Any], scope: Any, receive: Any) -> Reply:
+async def _constant(content: Mapping[str, Any], scope: Any, receive: Any) -> Reply:
     return Reply(JSON, msgspec.json.encode(content))
 
 
@@ -171,7 +171,7 @@ def outputs(contents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _described(values: list[Any]) -> dict[str, Any]:
-    """Return values, one for each object, as a tensor; what is neither numbers nor text is text of JSON."""
+    """Return values, one for each object, as a tensor; other values than numbers and text are written as JSON."""
     first = values[0]
     if isinstance(first, dict) and first and all(isinstance(one, dict) and list(one) == list(first) for one in values):
         inner = [value for one in values for value in one.values()]

@@ -31,7 +31,7 @@ from venn.show.page.feed import NUMBER
 from venn.show.page.fleet import Events, FleetPage, ShownFleet
 from venn.show.server import Receive, Route, Scope
 
-DIGEST = 16  # bytes that stand for an object, to tell another one
+DIGEST = 16  # bytes of a digest that identifies an object
 TABLE = """CREATE TABLE IF NOT EXISTS replies (
     key TEXT NOT NULL, id NOT NULL, object BLOB NOT NULL, asked BLOB NOT NULL, time REAL NOT NULL, label TEXT,
     answered BLOB, UNIQUE (key, id)
@@ -62,7 +62,7 @@ def read_keyed(field: str, what: str, message: Any, readers: Readers) -> KeyedRe
 
 
 class FleetOwner(RunOwner):
-    """Owns a fleet in a thread of its own, and remembers what it has said, so that it says the same again.
+    """Owns a fleet in a thread of its own, and remembers its replies, so that a repeated message gets the same reply.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class FleetOwner(RunOwner):
         online.connection.execute(TABLE)
 
     def _abandon(self, online: Any) -> None:
-        """Nothing is left to do: a transaction of a fleet goes back by itself."""
+        """Do nothing: a transaction of a fleet rolls back by itself."""
 
     @staticmethod
     def _events(online: Any) -> int:
@@ -103,7 +103,7 @@ class FleetOwner(RunOwner):
 
     @staticmethod
     def _known(fleet: Any, event: KeyedRequest) -> Any:
-        """Return what was said of a question: object, reply, time; label and reply, None before the answer."""
+        """Return the object, reply and time of a question, and its label and reply, None before the answer."""
         statement = "SELECT object, asked, time, label, answered FROM replies WHERE key = ? AND id = ?"
         return fleet.connection.execute(statement, (event.key, event.id)).fetchone()
 
@@ -187,7 +187,7 @@ def _unpacked(content: bytes) -> dict[str, Any]:
 
 
 class ServedFleet(ServedModel):
-    """A fleet as an ASGI app: what a `ServedModel` is for one run.
+    """A fleet as an ASGI app, as `ServedModel` is one run as an app.
 
     Parameters
     ----------

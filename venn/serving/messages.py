@@ -1,4 +1,4 @@
-"""Requests as bytes and as events: what they may be, and what is said of those that are none."""
+"""Reads requests from bytes into events, and words the refusal of bad ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from venn.serving.owner import ANSWER, ASK, ModelEvent
 
 LONGEST_ID = 1000  # characters
 LARGEST_INT = int(sys.float_info.max)
-WRONG = (ValueError, TypeError, ArithmeticError, RecursionError)  # of what a request holds
+WRONG = (ValueError, TypeError, ArithmeticError, RecursionError)  # errors that bad content of a request raises
 KEYS = {ASK: ("id", "x"), ANSWER: ("id", "y")}
-#: Where in a message a sentence of the library says that something is wrong: x[3], or x, feature 'age'.
+#: Finds in an error sentence of the library the place in the message: x[3], or x, feature 'age'.
 PLACE = re.compile(r"(id|x|y)\b(?:\[(\d+)\]|, feature (?:'([^']*)'|\"([^\"]*)\"))?")
 
 
@@ -87,7 +87,7 @@ class Wrong(NamedTuple):
 
     @property
     def content(self) -> dict[str, Any]:
-        """What is sent."""
+        """The body of the reply."""
         return {"error": self.error, "at": self.at} if self.at else {"error": self.error}
 
 
@@ -132,7 +132,7 @@ def read_event(what: str, message: Any, readers: Readers) -> ModelEvent | Wrong:
 
 
 def refused(error: str, status: int = 422) -> Wrong:
-    """Return what is wrong, and where, by the sentence that the library says.
+    """Return what is wrong, and where, from an error sentence of the library.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def refused(error: str, status: int = 422) -> Wrong:
 
 
 def within(place: str, wrong: Wrong) -> Wrong:
-    """Return the same of a message within a request of many."""
+    """Return the same refusal for a message inside a request of many."""
     return wrong._replace(at=f"{place}.{wrong.at}" if wrong.at else place)
 
 
@@ -172,7 +172,7 @@ def _short(value: Any) -> str:
 
 
 def shortened(text: str, most: int = 120) -> str:
-    """Return a text of so many letters at most."""
+    """Return a text cut to a number of letters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 

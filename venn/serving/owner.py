@@ -24,16 +24,16 @@ from venn.online.stretch import Happened
 from venn.prediction import plain
 
 ASK, ANSWER, LOOK, PATH = "ask", "answer", "look", "path"
-VERDICTS = "venn served verdicts"  # beside the positions of sources in a journal: from which event on each state held
+VERDICTS = "venn served verdicts"  # in a journal, beside the positions of sources: states of the verdict by first event
 BATCH, LINGER = 512, 0.2  # events in a transaction at most, and seconds that it takes, about
 MOST = 10_000  # events that wait, at most
-GATHERING = 0.004  # seconds for which it waits for as many events as were in the latest block, if there were several
+GATHERING = 0.004  # seconds to wait for as many events as the latest block had, if it had several
 OFTEN = 0.25  # seconds from one look at the verdict to the next, while nothing rings
-CALM = 0.5  # share of an older measurement of the speed that a new one leaves
+CALM = 0.5  # weight of the older speed when a new one is measured
 
 
 class ModelEvent(NamedTuple):
-    """A question, its answer, or a look at both."""
+    """A question, an answer, or a look at both."""
 
     what: str  #: `ASK`, `ANSWER`, `LOOK`, or `PATH`: a look at what is said of the next values
     id: int | str | None
@@ -42,7 +42,7 @@ class ModelEvent(NamedTuple):
 
 
 class EventReply(NamedTuple):
-    """What an event gets: a status as of HTTP, and plain data."""
+    """The reply to an event: an HTTP status and plain data."""
 
     status: int
     content: dict[str, Any]
@@ -114,7 +114,7 @@ class RunOwner:
         self._started = self._ending = False
         self._thread = Thread(target=self._work, name="venn owner", daemon=True)
         self._online: Online | None = None
-        self._states: list[tuple[int, str]] = []  # from which event on the verdict had which state
+        self._states: list[tuple[int, str]] = []  # states of the verdict, each with its first event
         self._look_at = 0.0  # when to look at the verdict again
         self._speed = 1000.0  # events a second
         self._latest = 0  # events of the latest block
@@ -146,7 +146,7 @@ class RunOwner:
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be asked now; empty if all is well."""
+        """Why no question can be taken now; empty if all is well."""
         if self.failure is not None:
             return f"the run has ended: {type(self.failure).__name__}: {self.failure}"
         if self._ending:
@@ -201,7 +201,7 @@ class RunOwner:
                 self._settle(job, Busy(503, self.trouble, 5))
 
     def _begin(self, online: Online) -> None:
-        """Read what the run keeps beside."""
+        """Read the states of the verdict from the journal."""
         if online.journal is None or online.labels is not None:
             raise ValueError("a served run must have a journal, and no labels by lot")
         self._states = [(int(at), str(state)) for at, state in online.position(VERDICTS) or ()]
@@ -212,7 +212,7 @@ class RunOwner:
     def _await(self) -> bool:
         """Wait for events; return False when there will be none.
 
-        Those who have been answered together ask again nearly together: for them it waits a little.
+        Clients that were answered together ask again nearly together, so it waits a little for them.
         """
         with self._news:
             self._news.wait_for(lambda: self._waiting or self._ending)
@@ -222,7 +222,7 @@ class RunOwner:
         return bool(self._waiting)
 
     def _block(self, online: Online) -> None:
-        """Let what waits happen in one transaction, and answer."""
+        """Process all waiting events in one transaction, and reply."""
         with self._news:
             taken = list(islice(self._waiting, self._batch))
         jobs = _answers_first(taken)
@@ -241,7 +241,7 @@ class RunOwner:
                 self._abandon(online)
                 raise
         done = []
-        for (job, _), (reply, at) in zip(events, replies, strict=False):  # zip: those that there was time for
+        for (job, _), (reply, at) in zip(events, replies, strict=False):  # zip: only the events that were processed
             if at is not None:
                 reply.content["verdict"] = self._state_at(at)
             job.replies.append(reply)
@@ -271,9 +271,9 @@ class RunOwner:
     # ------------------------------------------------------------------ verdicts
 
     def _judge(self, online: Online, first: int, rung: bool) -> None:
-        """Keep the state of the verdict, if it is another one: in the journal, so that a reply can be given again.
+        """Write a new state of the verdict into the journal, so that a repeated request gets the same reply.
 
-        It is looked at where an alarm has rung, and else now and then: that takes as long as some events.
+        The verdict is computed after an alarm, and else now and then, since it takes as long as some events.
         """
         if not (rung or monotonic() >= self._look_at):
             return
@@ -291,14 +291,14 @@ class RunOwner:
     # ------------------------------------------------------------------ events
 
     def _happen(self, online: Online, events: Sequence[ModelEvent]) -> list[tuple[EventReply, int | None]]:
-        """Let the first event happen, and those that go with it; return the replies, and whose verdict each tells."""
+        """Process the first event and those that go with it; return the replies, each with the event of its verdict."""
         first = events[0]
         if first.what in (LOOK, PATH):
             return [(self._look if first.what == LOOK else self._path)(online, first)]
         if first.id is None:
             id = online.asked + 1
             named = f"q-{secrets.token_hex(8)}" if self._asked(online, id) is not None else id
-            # A value without an id is that of the question that waits, if one does.
+            # A value without an id answers the open question, if there is one.
             waits = online.pending[:1] if first.what == ANSWER else ()
             events = [first._replace(id=waits[0] if waits else named)]
         together = list(takewhile(lambda one: one.what in (ASK, ANSWER) and one.id is not None, events))
@@ -316,7 +316,7 @@ class RunOwner:
         return EventReply(200, _outlook(taken.id, taken.asked, predictions)), taken.asked
 
     def _asked_before(self, online: Online, event: ModelEvent, error: Exception) -> tuple[EventReply, int | None]:
-        """Return what was said of a question that is known, or why it is refused."""
+        """Return the earlier reply to a known question, or a refusal."""
         at = None if event.id is None else self._asked(online, event.id)
         if at is None:
             return refusal(error), None
@@ -344,7 +344,7 @@ class RunOwner:
         return EventReply(200, _learned(event.id, at, sorted(rung, key=lambda one: str(one["predictor"])))), at
 
     def _answered_before(self, online: Online, event: ModelEvent, error: Exception) -> tuple[EventReply, int | None]:
-        """Return what was said of an answer that is known, or why it is refused."""
+        """Return the earlier reply to a known answer, or a refusal."""
         known = None if event.id is None else self._asked(online, event.id)
         if known is None:
             return EventReply(404, {"error": str(error)}), None
@@ -369,14 +369,14 @@ class RunOwner:
         return EventReply(200, _learned(event.id, at, self._rung(online, step))), at
 
     def _path(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
-        """Return what is said of the next values of a series."""
+        """Return the forecast of the next values of a series."""
         found: Any = next((one for one in online.panel.values() if hasattr(one, "path")), None)
         if found is None:
             return EventReply(404, {"error": "the model must be that of a series, which has a path"}), None
         return EventReply(200, {"n": found.n, "path": found.path().plain()}), None
 
     def _look(self, online: Online, event: ModelEvent) -> tuple[EventReply, int | None]:
-        """Return what was said of a question, and what came."""
+        """Return the reply to a question, and its outcome."""
         assert event.id is not None
         assert online.journal is not None
         at = self._asked(online, event.id)
@@ -418,7 +418,7 @@ class RunOwner:
         return None if row is None else int(row[0])
 
     def _rung(self, online: Online, step: int) -> list[dict[str, Any]]:
-        """Return the alarms that an answer has rung: not those of the objects, which ring when a question is asked."""
+        """Return the alarms that an answer has rung. Alarms about objects ring at the question."""
         assert online.journal is not None
         statement = "SELECT predictor, alarm FROM alarms WHERE step = ? ORDER BY predictor, number"
         watches: Mapping[str, Watches] = online.monitors
@@ -432,7 +432,7 @@ class RunOwner:
 def _answers_first(jobs: Sequence[Job]) -> list[Job]:
     """Return requests that wait side by side in an order in which more of them go in one block: answers first.
 
-    What concerns the same question stays in its order, and so do the events of a request.
+    Events of one question keep their order, and so do the events of one request.
     """
     first, others, ids = list[Job](), list[Job](), set[int | str | None]()
     for job in jobs:
@@ -471,5 +471,5 @@ def _learned(id: int | str, event: int, alarms: list[dict[str, Any]]) -> dict[st
 
 
 def refusal(error: Exception) -> EventReply:
-    """Return the reply to what the library refuses; what a machine cannot solve is nobody's mistake."""
+    """Return the reply to an error of the library; a problem that a machine cannot solve is not the client's fault."""
     return EventReply(500 if isinstance(error, NotConverged) else 422, {"error": str(error)})

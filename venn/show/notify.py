@@ -65,15 +65,15 @@ class Seldom:
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
-        self._told: dict[str, float] = {}
+        self._notified: dict[str, float] = {}
 
     def heading(self, kind: str) -> str:
         """Count a complaint; return how it is headed, or nothing if it was said lately."""
         count = self.counts[kind] = self.counts.get(kind, 0) + 1
         now = monotonic()
-        if count != 10 ** (len(str(count)) - 1) and now - self._told[kind] < REMIND:
+        if count != 10 ** (len(str(count)) - 1) and now - self._notified[kind] < REMIND:
             return ""
-        self._told[kind] = now
+        self._notified[kind] = now
         return f"{kind} ({count} so far)" if count > 1 else kind
 
 
@@ -250,16 +250,16 @@ class Herald:
     """
 
     def __init__(self) -> None:
-        self._told: dict[tuple[int, int], tuple[bool, bool, bool]] = {}  # by first alarm
+        self._notified: dict[tuple[int, int], tuple[bool, bool, bool]] = {}  # by first alarm
 
     @property
     def state(self) -> list[list[Any]]:
         """What was told of each."""
-        return [[*at, *said] for at, said in self._told.items()]
+        return [[*at, *said] for at, said in self._notified.items()]
 
     def restore(self, state: Iterable[Any]) -> None:
         """Take over a state."""
-        self._told = {(when, at): (columns, kind, ended) for when, at, columns, kind, ended in state}
+        self._notified = {(when, at): (columns, kind, ended) for when, at, columns, kind, ended in state}
 
     def news(self, episodes: Iterable[Episode]) -> list[tuple[str, Episode]]:
         """Return what is to be told now, each with its stage."""
@@ -267,8 +267,8 @@ class Herald:
         for one in episodes:
             now = bool(one.columns), bool(one.kind), not one.lasts
             at = one.rang.when, one.rang.number
-            before = self._told.get(at)
-            self._told[at] = now
+            before = self._notified.get(at)
+            self._notified[at] = now
             if before is None:
                 found.append((BEGAN, one))
             elif now[2] and not before[2]:

@@ -213,12 +213,12 @@ class Nowhere:
     """What answers at all other addresses."""
 
     def __init__(self, first: str) -> None:
-        self._said = Refusal(404, f"404: there is nothing here; it is at {first}")
+        self._refusal = Refusal(404, f"404: there is nothing here; it is at {first}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "http":
-            await answer(send, self._said)
+            await answer(send, self._refusal)
 
 
 def readable(routes: Routes, pool: Any = None) -> list[Any]:

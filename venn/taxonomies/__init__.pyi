@@ -4,8 +4,8 @@ from .groups import Grouped as Grouped
 from .scores import AdaptiveMarginBins as AdaptiveMarginBins
 from .scores import Argmax as Argmax
 from .scores import ByScores as ByScores
-from .scores import Deleted as Deleted
 from .scores import Gap as Gap
+from .scores import LeaveOneOut as LeaveOneOut
 from .scores import MarginBins as MarginBins
 from .scores import RunnerUp as RunnerUp
 from .scores import ScoreBins as ScoreBins

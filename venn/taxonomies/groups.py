@@ -135,7 +135,7 @@ class Grouped(ByTable):
     """A taxonomy within groups: the new example shares categories only with examples of its group.
 
     The Venn predictor is then calibrated within each group (Mondrian). The more groups, the fewer
-    examples in each. With deleted scores write `Deleted(Grouped(by, Argmax()))`.
+    examples in each. With leave-one-out scores write `LeaveOneOut(Grouped(by, Argmax()))`.
 
     Parameters
     ----------
@@ -170,7 +170,9 @@ class Grouped(ByTable):
 
     by: By = param(checked_by)
     taxonomy: ByTable = param(
-        instance, ByTable, "a taxonomy on scores, such as Argmax(); for deleted scores write Deleted(Grouped(by, ...))"
+        instance,
+        ByTable,
+        "a taxonomy on scores, such as Argmax(); for leave-one-out scores write LeaveOneOut(Grouped(by, ...))",
     )
 
     def derive(self) -> None:

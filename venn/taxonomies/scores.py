@@ -34,8 +34,8 @@ class Taxonomy(Protocol):
     """What a Venn predictor needs from a taxonomy."""
 
     @property
-    def deleted(self) -> bool:
-        """Whether it reads deleted scores: machines then expect that."""
+    def leave_one_out(self) -> bool:
+        """Whether it reads leave-one-out scores: machines then expect that."""
 
     def count(self, hypotheses: Hypotheses) -> Counts:
         """Return the labels in the new example's category, under every hypothesis about its label."""
@@ -48,9 +48,9 @@ class Taxonomy(Protocol):
 
 
 class ByTable(Parameters):
-    """Base of taxonomies that read a table of scores, training or deleted ones."""
+    """Base of taxonomies that read a table of scores, training or leave-one-out ones."""
 
-    deleted = False
+    leave_one_out = False
 
     def count_table(self, table: ScoreTable) -> Counts:
         """Return the labels in the new example's category, under every hypothesis, from a table of scores."""
@@ -147,14 +147,14 @@ class ByScores(ByTable):
 
 
 @component
-class Deleted(Parameters):
-    """A taxonomy on deleted scores: each example is scored by machines that have not learned it.
+class LeaveOneOut(Parameters):
+    """A taxonomy on leave-one-out scores: each example is scored by machines that have not learned it.
 
     A flexible machine fits the supposed label, so training scores follow every hypothesis and a taxonomy
-    on them says nothing; deleted scores do not. They are a function of the bag and the example that treats
+    on them says nothing; leave-one-out scores do not. They are a function of the bag and the example that treats
     all examples alike, the new one included, so the Venn predictor stays valid.
 
-    Where the machine deletes exactly, the new example's scores do not depend on its supposed label. If
+    Where the machine's leave-one-out scores are exact, the new example's scores do not depend on its supposed label. If
     its category stands for a class, that class may be predicted with `CategoryClass()`, and the predicted
     label's own probability is then guaranteed. For this the category must be a function of the new
     example's own scores alone, or, as in `AdaptiveMarginBins`, depend on other scores only through a class that is.
@@ -173,7 +173,7 @@ class Deleted(Parameters):
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
-    >>> model = venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax()))
+    >>> model = venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax()))
     >>> for x in (0.0, 0.1, 0.2, 0.3):
     ...     model.learn_one([x], "no")
     ...     model.learn_one([1 + x], "yes")
@@ -181,13 +181,13 @@ class Deleted(Parameters):
     Multiprobability('no': [0.800, 1.000])
     """
 
-    deleted = True
+    leave_one_out = True
 
     taxonomy: ByTable = param(instance, ByTable, "a taxonomy on scores, such as Argmax()")
 
     def fixes_class(self, machine: Machine) -> bool:
         """Whether the new example's category stands for a class, the same one under every hypothesis."""
-        return machine.deletes_exactly and self.taxonomy.determines_class
+        return machine.exact_leave_one_out and self.taxonomy.determines_class
 
     def class_of(self, category: int, c: int) -> int:
         """Return the class that a category stands for."""
@@ -200,10 +200,10 @@ class Deleted(Parameters):
 
 def weighable(taxonomy: Any) -> ByScores:
     """Return the map from scores to categories inside a taxonomy, or say that it has none."""
-    inside = taxonomy.taxonomy if isinstance(taxonomy, Deleted) else taxonomy
+    inside = taxonomy.taxonomy if isinstance(taxonomy, LeaveOneOut) else taxonomy
     if not isinstance(inside, ByScores):
         raise TypeError(
-            f"taxonomy must map scores to categories, as Argmax() does, deleted ones or not, for a CovariateShift, got "
+            f"taxonomy must map scores to categories for a CovariateShift, as Argmax() and LeaveOneOut(...) do, got "
             f"{taxonomy!r}"
         )
     return inside

@@ -104,7 +104,7 @@ def status(feed: Feed, now: float | None = None) -> Status:
     run = feed.run
     if run is None:
         return Status(WAITING, "", feed.complaint or "", "")
-    held = "" if run.verdict is None else _said(run, run.verdict)
+    held = "" if run.verdict is None else _sentence(run, run.verdict)
     names = {} if run.verdict is None else memory.named(run, run.verdict)
     times = (run.created, run.since, run.ended, run.counts.time)
     names |= {clock(one): words.when(one, "zone") for one in times if one}
@@ -136,12 +136,12 @@ def _status(feed: Feed, run: FollowedRun, held: str, now: float) -> Status:
 def _judged_as(run: FollowedRun, verdict: Verdict, since: str) -> Status:
     """Return what a verdict says of a run."""
     rang = words.alarm_count(run) > 0
-    said = _said(run, verdict)
+    said = _sentence(run, verdict)
     advice = "" if verdict.advice in said else verdict.advice
     return Status(verdict.state, since, said, advice, rang, words.began_anew(verdict))
 
 
-def _said(run: FollowedRun, verdict: Verdict) -> str:
+def _sentence(run: FollowedRun, verdict: Verdict) -> str:
     """Return the verdict in one sentence, named where there are several predictors."""
     return str(verdict) if len(run.names) > 1 else verdict.sentence
 

@@ -39,14 +39,14 @@ def strip(run: FollowedRun) -> dict[str, Any]:
     spans = [
         {
             "number": one.number, "from": at(one.first), "to": last if one.ended is None else at(one.ended),
-            "c": BROKEN if one.claims else SEEN, "lasts": one.lasts, "say": _told(one),
+            "c": BROKEN if one.claims else SEEN, "lasts": one.lasts, "say": _sentence(one),
         }
         for one in run.episodes[-CHANGES:]
     ]  # fmt: skip
     return {"timed": timed, "from": first, "to": max(last, first), "spans": spans}
 
 
-def _told(one: Episode) -> str:
+def _sentence(one: Episode) -> str:
     """Return a change in words without times, which would be those of the server's zone."""
     to = "" if one.ended is None else f" to {one.ended.number:,}"
     return f"change {one.number}, from question {one.first.number:,}{to}: {one.kind or one.reason}"

@@ -1,4 +1,4 @@
-"""Fits that are known long before they are wanted: another process makes them, so that the stream need not stop."""
+"""Makes fits in another process before they are due, so that the stream need not stop."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from weakref import finalize, ref
 from venn.prediction import Floats
 
 LONG = 500  # examples: a fit to fewer takes less time than another process needs to begin
-LOOK = 0.5  # seconds after which the other process looks whether it is still waited for
+LOOK = 0.5  # seconds between two looks of the other process at whether its parent lives
 BEGUN = b"+"  # what is written when the call begins
-CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.ahead import work; work()"
+CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.fit_ahead import work; work()"
 
 Found = TypeVar("Found")
 Make = Callable[..., Found]
 
 
-class Ahead:
-    """One call in another process, with the same answer as here.
+class FitAhead:
+    """One call in another process, with the answer it would have here.
 
-    What goes there and comes back are unnamed files, which leave nothing behind; nobody else can write them. A process
-    that ends stops it, and where it was killed the other ends by itself.
+    Arguments and answer are passed in unnamed files, which leave nothing behind, and which nobody else can write. The
+    call is stopped when this process ends; if this process is killed, the other one ends by itself.
     """
 
     def __init__(self, call: Any, *given: Any) -> None:
@@ -55,7 +55,7 @@ class Ahead:
 
     @property
     def begun(self) -> bool:
-        """Whether it has come to the call, with all loaded that it needs."""
+        """Whether the call itself has begun, after all imports."""
         came = vars(self).get("_came")
         try:
             return came is not None and os.fstat(came.fileno()).st_size > 0
@@ -64,9 +64,9 @@ class Ahead:
 
     def result(self) -> Any:
         """Wait for the answer and return it, once; None if there is none, as when the call failed."""
-        if os.getpid() != self._owner:  # a fork shares the file with whoever waits for it
+        if os.getpid() != self._owner:  # a fork shares the file with its parent, which waits for the answer
             return None
-        came = vars(self).pop("_came", None)  # one thread has it, in one step
+        came = vars(self).pop("_came", None)  # only one thread gets it
         if came is None:
             return None
         try:
@@ -74,7 +74,7 @@ class Ahead:
                 return None
             came.seek(0)
             return pickle.load(came) if came.read(len(BEGUN)) == BEGUN else None
-        except Exception:  # whatever was written is no answer, as where something else was printed before
+        except Exception:  # the file holds no answer, as when something else was printed first
             return None
         finally:
             self._stop()
@@ -88,7 +88,7 @@ def _stop(process: subprocess.Popen[bytes], came: IO[bytes], owner: int) -> None
 
 
 def work() -> None:
-    """Make the call that stdin has, in the process that was begun for it."""
+    """Run in the other process: make the call that stdin holds."""
     Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     call, given = pickle.load(sys.stdin.buffer)
     import sklearn.ensemble  # noqa: F401  # most of what fits load
@@ -101,17 +101,17 @@ def work() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End when whoever asked has ended: nobody waits for the answer."""
+    """End this process when its parent has ended: nobody waits for the answer."""
     while os.getppid() == parent:
         time.sleep(LOOK)
     os._exit(1)
 
 
-_latest: ref[Ahead] | None = None  # one is at work at a time, however many models there are
+_latest: ref[FitAhead] | None = None  # one is at work at a time, however many models there are
 
 
 def busy() -> bool:
-    """Whether a fit is being made ahead: another has to wait."""
+    """Whether a fit is being made ahead; another one must wait."""
     running = None if _latest is None else _latest()
     return running is not None and running.runs
 
@@ -132,7 +132,7 @@ class Awaited:
         self._known = None if due is None or settled is None else settled(due)
 
     def known(self, n: int) -> int | None:
-        """Return of how many examples the fit may begin now, after n of them, in another process; once, else None."""
+        """Return how many examples the fit has if it may begin now, after n examples; only once, else None."""
         known = self._known
         if known is None or not known <= n < (self.due or 0) or busy():
             return None
@@ -171,7 +171,7 @@ class Fits:
         if self._latest[0] != key:
             self._latest = key, None
             with suppress(OSError):  # no process may be begun here, or no file made
-                begun = Ahead(make, X, labels, *more)
+                begun = FitAhead(make, X, labels, *more)
                 self._latest, _latest = (key, begun), ref(begun)
 
     def to(self, make: Make[Found], X: Floats, labels: Any, *more: Any) -> Found:
@@ -182,7 +182,7 @@ class Fits:
         key, (latest, found) = _key(X, labels), self._latest
         if latest != key:
             found = None
-        if isinstance(found, Ahead):
+        if isinstance(found, FitAhead):
             found = found.result() if found.begun else None
         self._latest = key, None
         if found is None:

@@ -1,4 +1,4 @@
-"""Span-deleted scores: what an object's score would be without one of its examples, to first order.
+"""Leave-one-out scores: what an object's score would be without one of its examples, to first order.
 
 While the margin stays the same, removing a part x of object i's coefficient moves its score by
 -x S_i^2, where S_i^2 is the squared distance of its features from the affine span of the margin's other
@@ -213,7 +213,7 @@ def measure_at_rest(K, count, positive, total, beta, on, found, standing, k, sol
 
 
 @compiled
-def place_deleted(  # type: ignore[no-untyped-def]
+def place_left_out(  # type: ignore[no-untyped-def]
     k,
     K,
     count,
@@ -235,7 +235,7 @@ def place_deleted(  # type: ignore[no-untyped-def]
     near,
     out,
 ):
-    """Set `out` to the deleted scores, by machine k, of an example at each of `entries`, of class `codes` and a weight.
+    """Set `out` to leave-one-out scores by machine k: of an example of class `codes` and a weight at each of `entries`.
 
     `sizes` are the numbers of positive and of all examples; `signs` gives the sign of each class's examples, 0 if the
     machine does not use them. The example at `test`, if any, has sign `of_test`.
@@ -273,8 +273,8 @@ def place_deleted(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def delete_standing(count, scale, C, signs, objects, solved, known, entries, codes, weights, test, out):  # type: ignore[no-untyped-def]
-    """Set `out` (c, entries) to the deleted scores by the current machines; the entry `test` is not an example."""
+def leave_out_standing(count, scale, C, signs, objects, solved, known, entries, codes, weights, test, out):  # type: ignore[no-untyped-def]
+    """Set `out` (c, entries) to leave-one-out scores by the current machines; the entry `test` is no example."""
     K, positives, totals, sizes = objects
     span = np.empty(count)
     on = np.empty(count, np.bool_)
@@ -285,14 +285,14 @@ def delete_standing(count, scale, C, signs, objects, solved, known, entries, cod
         found, missed = find_margin(score, state, count, positive, total, on)
         if 0 < sizes[k, 0] < sizes[k, 1] and found > 0:
             measure_at_rest(K, count, positive, total, beta, on, found, missed == 0, k, solved, known, scale, span)
-        place_deleted(
+        place_left_out(
             k, K, count, positive, total, C, (sizes[k, 0], sizes[k, 1]), beta, score, state, found == 0, span, entries,
             codes, weights, signs[k], test, 0, near, out[k],
         )  # fmt: skip
 
 
 @compiled
-def delete_step(  # type: ignore[no-untyped-def]
+def leave_out_step(  # type: ignore[no-untyped-def]
     p,
     count,
     scale,
@@ -310,7 +310,7 @@ def delete_step(  # type: ignore[no-untyped-def]
     test,
     out,
 ):
-    """Set `out` (sides, c, entries) to the deleted scores under all suppositions about object p, of weight `supposed`.
+    """Set `out` (sides, c, entries) to leave-one-out scores under each supposition about object p of weight `supposed`.
 
     Keeps S_i^2 by the current machines in `known`, and sets `spans` to those by the branches.
     """
@@ -354,7 +354,7 @@ def delete_step(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
             elif found > 0 and not one_class:
                 measure_at_rest(K, count, positive, total, beta, on, found, standing, k, solved, known, scale, span)
-            place_deleted(
+            place_left_out(
                 k, K, count, positive, total, C, (sizes[k, 0] + of, sizes[k, 1] + 1), beta, score, state, found == 0,
                 span, entries, codes, weights, signs[k], test, 1 if of else -1, near, out[side, k],
             )  # fmt: skip
