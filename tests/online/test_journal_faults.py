@@ -333,7 +333,7 @@ def test_checkpoints_of_a_run_that_is_no_more_are_not_those_of_the_next(tmp_path
 def test_a_look_at_the_machines_between_question_and_answer_leaves_no_trace(tmp_path):
     def panel():
         machine = venn.OneVsAllSVM(venn.RBF(0.5), 1.0, CLASSES)
-        return venn.Panel(span=venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())))
+        return venn.Panel(span=venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())))
 
     X, y = examples("normal", 40)
     online = venn.Online(panel(), None, tmp_path / "run.db")

@@ -49,7 +49,7 @@ def gone_through(make, X, y):
         if i % 3:  # some rows are learned without having been asked about
             said.append(str(model.predict_one(x).to_dict()))
         if i % 5 == 2:  # and some as a server does it
-            model.learn_one(x, label, model.note(x, label))
+            model.learn_one(x, label, model.prepare(x, label))
         else:
             model.learn_one(x, label)
     monitors = model.monitors.values()
@@ -80,7 +80,7 @@ def test_a_row_goes_as_each_part_takes_it(case, monkeypatch):
 
 def test_rows_are_taken_by_the_step_and_not_by_each_part(monkeypatch):
     """Otherwise the other tests would compare nothing."""
-    monkeypatch.delattr(Inductive, "after_learning")
+    monkeypatch.delattr(Inductive, "commit")
     monkeypatch.delattr(InductiveVennAbers, "predict_one")
     model = Forecaster(scorer=fitted(LogisticRegression()))
     gone_through(lambda: model, *rows(2, 40, 2))
@@ -101,7 +101,7 @@ def test_what_was_noted_before_others_were_learned_is_weighed_as_it_was_noted(mo
     def through():
         model = Forecaster(scorer=fitted(LogisticRegression()))
         X, y = rows(2, 60, 2)
-        noted = model.note(X[0], y[0])
+        noted = model.prepare(X[0], y[0])
         for x, label in zip(X[1:], y[1:], strict=True):
             model.learn_one(x, label)
         model.learn_one(X[0], y[0], noted)
@@ -120,7 +120,7 @@ def test_a_refused_row_leaves_all_as_it_was(x, y, said):
     model = Forecaster(scorer=fitted(LogisticRegression()))
     gone_through(lambda: model, *rows(2, 30, 2))
     before = checkpoint.pack(model)
-    for refused in (lambda: model.learn_one(x, y), lambda: model.note(x, y)):
+    for refused in (lambda: model.learn_one(x, y), lambda: model.prepare(x, y)):
         with pytest.raises(ValueError, match=said):
             refused()
     assert checkpoint.pack(model) == before
@@ -144,7 +144,7 @@ def test_what_one_part_fails_at_the_others_learn(monkeypatch):
 def test_a_note_of_another_forecaster_is_refused():
     one, other = (Forecaster(scorer=fitted(LogisticRegression())) for _ in range(2))
     with pytest.raises(ValueError, match="note"):
-        one.learn_one([0.0] * 4, "c1", other.note([0.0] * 4, "c1"))
+        one.learn_one([0.0] * 4, "c1", other.prepare([0.0] * 4, "c1"))
     assert one.n == 0
 
 

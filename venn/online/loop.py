@@ -165,7 +165,7 @@ class Online(TakesTurns):
     --------
     >>> import venn
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
-    >>> online = Online(venn.TransductiveVenn(machine, venn.Deleted(venn.Argmax())))
+    >>> online = Online(venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())))
     >>> for x in (0.0, 0.1, 0.2, 0.3):
     ...     for z, y in ((x, "no"), (1 + x, "yes")):
     ...         prediction = online.ask([z])
