@@ -308,3 +308,24 @@ def fetched(address):
     import httpx
 
     return httpx.get(f"{address}/path", timeout=60).text
+
+
+@pytest.mark.parametrize("id", [None, "t1"])
+def test_a_value_that_is_refused_leaves_no_question_which_would_stop_all_later_ones(id):
+    online = venn.Online(NextValue(model()))
+    (refused,) = online.take([Message(id, None, 1e300, 1)])
+    (beside,) = online.take([Message(id, [], 1e300, 1)])
+    assert "at most 1e+100" in str(refused.failure)
+    assert "at most 1e+100" in str(beside.failure)
+    assert (online.asked, online.pending) == (0, ())
+    for i in range(2, 5):
+        assert online.take([Message(f"t{i}", None, float(i), i)])[0].failure is None
+    assert online.answered == 3
+
+
+def test_a_served_value_that_is_refused_is_no_unknown_question_and_later_ones_come(tmp_path):
+    with served(tmp_path / "run.db", NextValue(model())) as (client, _):
+        for message in ({"y": 1e300}, {"id": "t1", "y": 1e300}):
+            reply = client.post("/answer", json=message)
+            assert (reply.status_code, reply.json()["at"]) == (422, "y")
+        assert client.post("/answer", json={"id": "t2", "y": 3.0}).json()["event"] == 2

@@ -694,7 +694,8 @@ class Online(TakesTurns):
         -------
         list of Happened
             What came of each event that has happened. One that is refused is alone, with its `failure`, and changes
-            nothing; of a question with its answer the answer then is not tried.
+            nothing; of a question with its answer the answer then is not tried. Of a series a value that is refused
+            leaves no question behind.
 
         Raises
         ------
@@ -763,6 +764,8 @@ class Online(TakesTurns):
                 x = ()
         if x is not None:
             try:
+                if y is not None and self.panel.in_turn and not is_gap(y):
+                    self.panel.space.encode(y)  # a question whose value is refused would wait, and stop all later ones
                 said = self.ask(x, id, **time_of(event))
             except JournalError:
                 raise
