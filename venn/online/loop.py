@@ -785,9 +785,9 @@ class Online(TakesTurns):
             failure = error
         if failure is None or self.answered > answered:
             taken = taken._replace(rung=(*taken.rung, *self.rung))
-        counted = self._run.events if self.answered > answered else 0
-        taken = taken._replace(answered=counted, failure=failure)
-        return taken
+        # Where labels ripen, what has been learned meanwhile are others: this one does not count yet.
+        learned = self.answered > answered and self.ripening is None
+        return taken._replace(answered=self._run.events if learned else 0, failure=failure)
 
     def undrawn(self, id: Any) -> bool:
         """Whether an answer is to a question whose label was not drawn; without a journal, to one that waits not."""
