@@ -271,6 +271,8 @@ def test_values_are_served_and_what_is_repeated_gets_the_same_reply(tmp_path):
         assert "has no value yet" in refused.json()["error"]
         assert "/path" in client.get("/openapi.json").json()["paths"]
         assert client.get("/").status_code == 200
+        page = client.get("/run.json").json()
+        assert "Objects and classes" not in page["words"]["head"]  # of which it has none
         assert "accounts" in client.get("/metrics").text
         for content, words in (
             ({"y": "high"}, "y must be a number, or null for a gap"), ({"y": True}, "y must be a number"),
