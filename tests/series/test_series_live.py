@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from run_cases import Life, counts, left, nobody_survives, printed, until  # noqa: F401
-from serve_cases import served
+from serve_cases import conformal, served
 from test_serve_cli import post, process
 
 import venn
@@ -283,9 +283,16 @@ def test_values_are_served_and_what_is_repeated_gets_the_same_reply(tmp_path):
             assert words in refused.json()["error"]
 
 
-def test_a_model_of_labels_has_no_path(tmp_path):
-    with served(tmp_path / "run.db") as (client, _):
+def test_a_model_of_labels_has_no_path_and_its_page_says_how_objects_are(tmp_path):
+    def monitors():
+        return {"Conformal": venn.Monitor(("no", "yes")), "objects": venn.monitors.Drift()}
+
+    with served(tmp_path / "run.db", conformal(), monitor=monitors()) as (client, _):
         assert client.get("/path").status_code == 404
+        assert client.post("/ask", json={"id": 1, "x": [0.5, 1.5]}).status_code == 200
+        assert client.post("/answer", json={"id": 1, "y": "no"}).status_code == 200
+    with served(tmp_path / "run.db", conformal(), monitor=monitors()) as (client, _):
+        assert "Objects and classes" in client.get("/run.json").json()["words"]["head"]
 
 
 def test_a_served_series_that_is_killed_goes_on(tmp_path):

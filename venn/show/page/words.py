@@ -280,7 +280,7 @@ def changes(run: FollowedRun) -> str:
         if not one["below"] or run.verdict is None or (run.verdict.state, run.verdict.predictor) != (BELOW, name)
     )
     # What watches a series has no evidence, and no objects.
-    objects = found or any(one.get("evidence") for name, one in run.drifts.items() if name not in set_floors)
+    objects = found or any(standing(one).evidence for name, one in run.drifts.items() if name not in set_floors)
     if not objects and not said:
         return ""
     head = "Objects and classes: like before in the latest examples" if objects and not found else "What has changed"
