@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import venn
 from streams.messages import Decoder, Form, seconds
 from venn import cli
+from venn.cli.output import Output
 from venn.online.watch import Watch
 from venn.show.page.feed import Feed
 from venn.show.page.first import waiting
@@ -67,6 +68,26 @@ def test_labels_ripen_by_the_times_of_messages_and_a_restart_changes_nothing(run
         assert "20 questions wait until they are ripe, after 20 days" in shown
         assert watch.counts().pending == 20
     assert "same ripe" in run("--ripe", "21d", "--silent", "honest", "--journal", "one.db").stderr
+
+
+def test_labels_that_come_with_their_questions_ripen_too_and_a_run_goes_on_after_its_death(run, tmp_path, monkeypatch):
+    both = [{"id": i, "x": [i % 7, i % 3], "y": "fraud" if i % 7 > 4 else "honest"} for i in range(60)]
+    both.insert(30, {"id": "nobody", "y": "fraud"})  # while another one gets ripe
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(one) + "\n" for one in both))
+    given = "--ripe", "5", "--set", "run.batch=20"
+    assert run(*given, "--journal", "one.db").exit_code == 0
+    whole = (tmp_path / "out").read_text()
+    assert '"y"' not in whole  # it counts later
+    (tmp_path / "out").unlink()
+    with monkeypatch.context() as patched:  # it dies between a transaction and its lines
+        patched.setattr(Output, "write", lambda *_: 1 / 0)
+        assert run(*given, "--journal", "two.db").exit_code == 1
+    told = run(*given, "--journal", "two.db")
+    assert told.exit_code == 0, told.stderr
+    assert "refused an answer: " in told.stderr
+    assert "learned an answer with an error" not in told.stderr
+    assert (tmp_path / "out").read_text() == whole
+    assert outcome("two.db") == outcome("one.db")
 
 
 def test_answers_stand_beside_predictions_and_are_written_again_to_the_byte(run, tmp_path):

@@ -19,9 +19,10 @@ from sklearn.linear_model import LogisticRegression
 import venn
 from venn import cli
 from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Moment, Scenario, Watching, bench
-from venn.monitors.alarms import change_of_counts
+from venn.monitors.alarms import ChangePoint, change_of_counts
 from venn.monitors.episodes import Episode, episodes_of
 from venn.monitors.naming import Ties
+from venn.monitors.watching import Case
 from venn.online import checkpoint
 from venn.online.watch import Watch
 from venn.prediction import Forecast, PredictionSet
@@ -623,3 +624,31 @@ def test_what_was_told_is_not_told_again():
     assert (stage, told.known) == ("known", f"Known of the change since question 9: {known.kind}.")
     assert herald.news([known]) == []
     assert [stage for stage, _ in herald.news([replace(known, ended=one.last, how="calm")])] == ["ended"]
+
+
+def test_an_episode_begins_once_though_labels_that_come_late_ring_in_any_order_of_questions():
+    """Two labels come between the same two questions, that of the later question first."""
+    asked = {1: Moment(20), 2: Moment(40, asked=60), 3: Moment(30, asked=60)}
+    watchers, herald, stages = {"z": RingsAt(2), "a": RingsAt(3)}, Herald(), []
+    for _ in range(3):
+        for one in watchers.values():
+            one.update()
+        found = episodes_of(watchers, lambda watcher, counts, step: asked[step])
+        stages += [(stage, one.rang.number) for stage, one in herald.news(found)]
+    assert [one.watchers for one in found] == [("z", "a")]
+    assert stages == [("began", 40)]
+
+
+class RingsAt(Watching):
+    """Rings at one step, about a change at the first."""
+
+    sees, n = "predictions", 0
+
+    def __init__(self, at):
+        super().__init__()
+        self.at = at
+
+    def update(self):
+        self.n += 1
+        if self.n == self.at:
+            self._note(Case(self.n, self.n, ChangePoint(1, 1, 1), "a", "b", "c"))

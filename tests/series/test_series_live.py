@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from run_cases import Life, counts, left, nobody_survives, printed, until  # noqa: F401
-from serve_cases import served
+from serve_cases import conformal, served
 from test_serve_cli import post, process
 
 import venn
@@ -271,6 +271,8 @@ def test_values_are_served_and_what_is_repeated_gets_the_same_reply(tmp_path):
         assert "has no value yet" in refused.json()["error"]
         assert "/path" in client.get("/openapi.json").json()["paths"]
         assert client.get("/").status_code == 200
+        page = client.get("/run.json").json()
+        assert "Objects and classes" not in page["words"]["head"]  # of which it has none
         assert "accounts" in client.get("/metrics").text
         for content, words in (
             ({"y": "high"}, "y must be a number, or null for a gap"), ({"y": True}, "y must be a number"),
@@ -281,9 +283,16 @@ def test_values_are_served_and_what_is_repeated_gets_the_same_reply(tmp_path):
             assert words in refused.json()["error"]
 
 
-def test_a_model_of_labels_has_no_path(tmp_path):
-    with served(tmp_path / "run.db") as (client, _):
+def test_a_model_of_labels_has_no_path_and_its_page_says_how_objects_are(tmp_path):
+    def monitors():
+        return {"Conformal": venn.Monitor(("no", "yes")), "objects": venn.monitors.Drift()}
+
+    with served(tmp_path / "run.db", conformal(), monitor=monitors()) as (client, _):
         assert client.get("/path").status_code == 404
+        assert client.post("/ask", json={"id": 1, "x": [0.5, 1.5]}).status_code == 200
+        assert client.post("/answer", json={"id": 1, "y": "no"}).status_code == 200
+    with served(tmp_path / "run.db", conformal(), monitor=monitors()) as (client, _):
+        assert "Objects and classes" in client.get("/run.json").json()["words"]["head"]
 
 
 def test_a_served_series_that_is_killed_goes_on(tmp_path):
@@ -308,3 +317,24 @@ def fetched(address):
     import httpx
 
     return httpx.get(f"{address}/path", timeout=60).text
+
+
+@pytest.mark.parametrize("id", [None, "t1"])
+def test_a_value_that_is_refused_leaves_no_question_which_would_stop_all_later_ones(id):
+    online = venn.Online(NextValue(model()))
+    (refused,) = online.take([Message(id, None, 1e300, 1)])
+    (beside,) = online.take([Message(id, [], 1e300, 1)])
+    assert "at most 1e+100" in str(refused.failure)
+    assert "at most 1e+100" in str(beside.failure)
+    assert (online.asked, online.pending) == (0, ())
+    for i in range(2, 5):
+        assert online.take([Message(f"t{i}", None, float(i), i)])[0].failure is None
+    assert online.answered == 3
+
+
+def test_a_served_value_that_is_refused_is_no_unknown_question_and_later_ones_come(tmp_path):
+    with served(tmp_path / "run.db", NextValue(model())) as (client, _):
+        for message in ({"y": 1e300}, {"id": "t1", "y": 1e300}):
+            reply = client.post("/answer", json=message)
+            assert (reply.status_code, reply.json()["at"]) == (422, "y")
+        assert client.post("/answer", json={"id": "t2", "y": 3.0}).json()["event"] == 2

@@ -305,6 +305,7 @@ def test_check_and_what_it_refuses(tmp_path, monkeypatch):
     for options, words in (
         (["--journal", "file"], "must be a folder"), (["--patience", "5"], "--patience does not go with --key"),
         (["--key", "id"], "key must be another name"),
+        (["--key", "predictions"], "--key must be no name that replies have, got 'predictions'"),
     ):  # fmt: skip
         refused = CliRunner().invoke(main, [*COMMAND, *options])
         assert refused.exit_code

@@ -114,7 +114,7 @@ class Output:
         for question in journal.questions(self._event):
             predictions = decode(question.predictions, tuple(online.panel), space)
             found = journal.found(question.id) if question.event in labelled else None
-            y = None if found is None else space.decode(found.truth)
+            y = None if found is None or found.truth is None else space.decode(found.truth)
             more = known.get("more", {}).get(str(question.event))
             lines.append(prediction_line(question.event, question.id, predictions, y, more))
             last = question.event

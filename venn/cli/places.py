@@ -34,6 +34,7 @@ WRITTEN = {
     "file": "a CSV file", "data": "a named data set",
 }  # fmt: skip
 OWN = "own"  # kind of the sources that are a user's, as MODULE:NAME
+REPLIED = ("predictions", "named", "time", "status", "answer", "error", "at")  # beside the key, in what is served
 SHORTEST = 0.2  # seconds that Kafka's client needs for an answer
 
 
@@ -152,6 +153,8 @@ def open_requests(config: Config, model: GivenModel | None = None) -> SourcePlac
         Labels are not declared, or settings do not go together.
     """
     given, like = config.source, config.where("source", "like")
+    if given.key in REPLIED:
+        raise click.UsageError(f"{config.where('source', 'key')} must be no name that replies have, got {given.key!r}")
     if given.like is None:
         return _live(config, HTTP, "", model)
     for place in config.origin:

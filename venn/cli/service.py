@@ -282,7 +282,7 @@ class Service:
             self._patience.begin(taken.id)
         if taken.id is not None and taken.answered:
             self._patience.end(taken.id)
-        if taken.id is not None and (taken.asked or taken.answered):
+        if taken.id is not None:
             self._listen(taken, news)
         if taken.id is not None and taken.asked:
             predictions, more = _taken_apart(taken.alone)

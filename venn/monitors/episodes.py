@@ -8,7 +8,7 @@ from typing import Any
 
 from venn.monitors.notebook import table
 from venn.monitors.verdict import LONGEST, OF_OBJECTS, Moment
-from venn.monitors.watching import ANOTHER, LASTED, Case, Watching
+from venn.monitors.watching import ANOTHER, LASTED, QUESTIONS, Case, Watching
 
 NOTHING_DONE, ANEW = "nothing", "it began anew after "
 
@@ -26,6 +26,12 @@ class Sighting:
     last: Moment
     anew: Moment | None
     ended: Moment | None
+    turn: tuple[bool, int]  #: which of those that rang between the same two questions came first
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """By when it rang: what rings later never comes before it, or an episode would seem to begin again."""
+        return self.rang.when, self.turn, self.watcher, self.case.part
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ def episodes_of(watchers: Mapping[str, Any], place: Placing = numbered) -> Episo
         Says which question a step of a watcher is.
     """
     found: list[list[Sighting]] = []
-    for one in sorted(_sightings(watchers, place), key=lambda each: (each.rang.when, each.watcher, each.case.part)):
+    for one in sorted(_sightings(watchers, place), key=lambda each: each.order):
         now = found[-1] if found else []
         own = any((one.watcher, one.case.part) == (other.watcher, other.case.part) for other in now)
         over = all(other.ended is not None and other.ended.when <= one.rang.when for other in now)
@@ -219,6 +225,7 @@ def _sightings(watchers: Mapping[str, Any], place: Placing) -> Iterable[Sighting
                 name, watcher.sees, case, at(case.change.lower).number, at(case.change.step), at(case.first),
                 at(case.last),
                 at(case.anew) if case.anew else None, at(case.ended) if case.ended else None,
+                (counts != QUESTIONS, case.first),
             )  # fmt: skip
 
 

@@ -694,7 +694,8 @@ class Online(TakesTurns):
         -------
         list of Happened
             What came of each event that has happened. One that is refused is alone, with its `failure`, and changes
-            nothing; of a question with its answer the answer then is not tried.
+            nothing; of a question with its answer the answer then is not tried. Of a series a value that is refused
+            leaves no question behind.
 
         Raises
         ------
@@ -763,6 +764,8 @@ class Online(TakesTurns):
                 x = ()
         if x is not None:
             try:
+                if y is not None and self.panel.in_turn and not is_gap(y):
+                    self.panel.space.encode(y)  # a question whose value is refused would wait, and stop all later ones
                 said = self.ask(x, id, **time_of(event))
             except JournalError:
                 raise
@@ -782,9 +785,9 @@ class Online(TakesTurns):
             failure = error
         if failure is None or self.answered > answered:
             taken = taken._replace(rung=(*taken.rung, *self.rung))
-        counted = self._run.events if self.answered > answered else 0
-        taken = taken._replace(answered=counted, failure=failure)
-        return taken
+        # Where labels ripen, what has been learned meanwhile are others: this one does not count yet.
+        learned = self.answered > answered and self.ripening is None
+        return taken._replace(answered=self._run.events if learned else 0, failure=failure)
 
     def undrawn(self, id: Any) -> bool:
         """Whether an answer belongs to a question whose label was not drawn; without a journal, to none that waits."""

@@ -346,8 +346,8 @@ class RunOwner:
     def _answered_before(self, online: Online, event: ModelEvent, error: Exception) -> tuple[EventReply, int | None]:
         """Return the earlier reply to a known answer, or a refusal."""
         known = None if event.id is None else self._asked(online, event.id)
-        if known is None:
-            return EventReply(404, {"error": str(error)}), None
+        if known is None:  # of a series the value itself is refused: it needs no question
+            return (refusal(error) if online.panel.in_turn else EventReply(404, {"error": str(error)})), None
         found = self._came(online, known)
         if found is None:
             given_up = self._given_up(online, known)

@@ -279,7 +279,8 @@ def changes(run: FollowedRun) -> str:
         for name, one in set_floors.items()
         if not one["below"] or run.verdict is None or (run.verdict.state, run.verdict.predictor) != (BELOW, name)
     )
-    objects = run.drifts.keys() - set_floors.keys()
+    # What watches a series has no evidence, and no objects.
+    objects = found or any(standing(one).evidence for name, one in run.drifts.items() if name not in set_floors)
     if not objects and not said:
         return ""
     head = "Objects and classes: like before in the latest examples" if objects and not found else "What has changed"
