@@ -366,9 +366,9 @@ class Online(TakesTurns):
             For a bad object or id, or an id that was used before. Nothing happened.
         """
         self._check_open()
-        now = self._time(at)
+        now, named = self._time(at), None if id is None else checked_id(id)
         self._ripened = self._ripen(now)
-        id = self.asked + 1 if id is None else checked_id(id)
+        id = self.asked + 1 if named is None else named
         if id in self._run.waiting:
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
         run, journal = self._run, self.journal
@@ -588,15 +588,14 @@ class Online(TakesTurns):
     def _report(self, ripening: Ripening, id: int | str, y: Label, now: float) -> tuple[Alarm, ...]:
         """Keep what is reported of a question until it is ripe; count it where it comes too late."""
         run = self._run
-        truth = run.panel.space.encode(y)
-        self._ripened, run.rung = self._ripen(now), []
-        waiting = run.waiting.get(id)
-        event = 0 if waiting is None else waiting.event
-        if waiting is None:
+        truth, found = run.panel.space.encode(y), None
+        if id not in run.waiting:
             found = None if self.journal is None else self.journal.found(id)
             if found is None and not ripening.knows(id):
-                self._find(id)  # it says what is wrong
-            event = 0 if found is None else found.event
+                self._find(id)  # it says what is wrong, and nothing has ripened by its time
+        event = run.waiting[id].event if id in run.waiting else 0 if found is None else found.event
+        self._ripened, run.rung = self._ripen(now), []
+        waiting = run.waiting.get(id)
         with self._sound:
             ripening.come(id, event, Report(truth, now, waiting is None), self.journal)
         if self.journal is not None:
