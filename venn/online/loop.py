@@ -363,7 +363,8 @@ class Online(TakesTurns):
         Raises
         ------
         TypeError, ValueError
-            For a bad object or id, or an id that was used before. Nothing happened.
+            For a bad object or id, or an id that was used before: nothing happened. Or `update` of your own `Watches`
+            fails: the question counts, and all others have seen it.
         """
         self._check_open()
         now, named = self._time(at), None if id is None else checked_id(id)
@@ -406,6 +407,8 @@ class Online(TakesTurns):
             self._publish(journal, now)
         self._keep(PATIENT)
         self._tell()
+        if run.failure is not None:
+            raise run.failure
         if run.answering is not None and run.choice is not None:
             said = SelectiveAnswer(said, run.choice, run.answering.account)
         return said if self.labels is None else Asked(said, wanted)
