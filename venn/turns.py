@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import update_wrapper
-from threading import RLock, active_count
+from threading import RLock, active_count, get_ident
 from types import FunctionType
 from typing import Any, NoReturn, TypeVar
 from weakref import WeakSet, ref
@@ -35,7 +35,7 @@ class Turn(type(RLock())):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.changing = False  # whether what was learned is being changed
-        self.copies: tuple[tuple[Any, Any], ...] = ()  # what pickles have copied since the last change, and the copies
+        self.copies: dict[int, Any] = {}  # by thread, references to what its pickle has copied since the last change
         self.into: Any = None  # what has taken its place: who finds that it has waits for this
         _turns.add(self)
 
@@ -143,9 +143,14 @@ COPIED = "copied"  # in the memory of a deep copy, whose other keys are numbers:
 
 
 class Unshared:
-    """The turn of a copy that a pickler alone has: there is nothing to wait for."""
+    """The turn of copies that a pickler alone has: there is nothing to wait for."""
 
-    into, changing, copies = None, False, ()
+    into, changing = None, False
+
+    def __init__(self) -> None:
+        self.asked: set[int] = set()  # the objects that the pickler has asked for, each once
+        self.memo: dict[Any, Any] = {}  # all that was copied, and the copies
+        self.copies: dict[int, Any] = {}
 
     def _is_owned(self) -> bool:
         return True
@@ -158,18 +163,22 @@ class Unshared:
 
 
 def _copied(thing: Any) -> Any:
-    """Return a copy for a pickler; two objects that share a third one have copies that share one."""
+    """Return a copy for a pickler; what it takes apart together shares in the copies what it shares.
+
+    A pickler asks for each object once: who asks for one again is another, and gets other copies.
+    """
     with turn_of(thing):
-        turn = thing._turn
+        turn, thread = thing._turn, get_ident()
+        alone = turn.copies[thread]() if thread in turn.copies else None
+        if alone is None or id(thing) in alone.asked:
+            alone = Unshared()
+            turn.copies[thread] = ref(alone)
+        alone.asked.add(id(thing))
         made: list[tuple[Any, Any]] = []
-        memo: dict[Any, Any] = {COPIED: made}
-        for one, twin in turn.copies:
-            if one() is not None and twin() is not None:
-                memo[id(one())] = twin()
-        found = deepcopy(thing, memo)
+        alone.memo[COPIED] = made
+        found = deepcopy(thing, alone.memo)
         for _, twin in made:
-            _give(Unshared(), twin)
-        turn.copies = (*turn.copies, *((ref(one), ref(twin)) for one, twin in made))
+            _give(alone, twin)
         return found
 
 
@@ -208,7 +217,7 @@ def _waiting(call: FunctionType, changing: bool, of: Callable[[Any], Any] = _of)
                 if turn.into is None:
                     before = turn.changing
                     if changing:
-                        turn.changing, turn.copies = True, ()
+                        turn.changing, turn.copies = True, {}
                     try:
                         return call(*args, **named)
                     finally:

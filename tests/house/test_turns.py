@@ -579,3 +579,21 @@ def test_two_predictors_that_are_pickled_together_share_their_machine_beside_oth
         thread.join()
     assert twins[0].machine is twins[1].machine
     assert (twins[0].machine.n, later[0].machine.n, later[1].machine is later[0].machine) == (0, 1, True)
+
+
+def test_pickled_beside_other_threads_again_and_again_it_is_the_same_bytes():
+    """What takes no turns, such as a scorer that two predictors share, stays one thing in each pickle."""
+    model = venn.Forecaster(["ant", "bee"], transductive=30)
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait, args=(60,))
+    thread.start()
+    try:
+        several = [pickle.dumps(model) for _ in range(3)]
+        given = [model["intervals"].late, model["sets"].late]
+        twins = pickle.loads(pickle.dumps(given))
+    finally:
+        end.set()
+        thread.join()
+    assert several == several[:1] * 3
+    assert given[0].scorer is given[1].scorer
+    assert twins[0].scorer is twins[1].scorer

@@ -652,3 +652,51 @@ class RingsAt(Watching):
         self.n += 1
         if self.n == self.at:
             self._note(Case(self.n, self.n, ChangePoint(1, 1, 1), "a", "b", "c"))
+
+
+class Fails(Watching):
+    """Fails at each fifth step, once it has begun to."""
+
+    about, n, fails = "all", 0, True
+
+    def update(self, *seen):
+        self.n += 1
+        if self.fails and self.n % 5 == 0:
+            raise ValueError("this watch fails")
+        return ()
+
+
+class FailsAtExamples(Fails):
+    sees = "examples"
+
+
+def test_where_a_watch_of_your_own_fails_all_others_see_what_they_do():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60).tolist()
+
+    def service(fails):
+        own = {"x": Fails(), "xy": FailsAtExamples()}
+        for one in own.values():
+            one.fails = fails
+        watches = own | {"objects": Drift(), "classes": ClassDrift([0, 1]), "floor": venn.monitors.FloorWatch(0.6)}
+        return venn.Online(venn.Forecaster([0, 1], transductive=30), watches, labels=venn.online.Lot(0.5, seed=1))
+
+    found = []
+    for fails in (False, True):
+        failed = 0
+        with service(fails) as online:
+            for i in range(60):
+                try:
+                    online.ask(X[i], i, at=i)
+                except ValueError as error:
+                    failed += "this watch fails" in str(error)
+                if i in online.pending:
+                    try:
+                        online.answer(i, y[i], at=i)
+                    except ValueError as error:
+                        failed += "this watch fails" in str(error)
+            assert (failed > 12) == fails
+            shown = {name: repr(online.monitors[name].snapshot()) for name in ("objects", "classes", "floor")}
+            found.append((online.asked, online.answered, online.expired, online.pending, shown))
+    assert found[0] == found[1]
+    assert found[0][0] == sum(found[0][1:3]) == 60

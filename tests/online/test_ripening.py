@@ -216,6 +216,16 @@ def test_to_give_up_a_question_moves_no_clock(tmp_path):
             assert online.pending == ("a",)
 
 
+def test_an_answer_that_is_refused_moves_no_clock():
+    online = venn.Online(machine(), ripe=timedelta(seconds=100), silent="honest")
+    for i in range(5):
+        online.ask([0.0, i], i, at=1000 + i)
+    for call in (lambda: online.answer("unknown", "fraud", at=1e10), lambda: online.ask([0.0, 0.0], 1.5, at=1e10)):
+        with pytest.raises((TypeError, ValueError), match="id must"):
+            call()
+    assert (online.answered, len(online.pending), online.ripening.clock) == (0, 5, 1004)
+
+
 def test_what_is_not_as_described_is_refused_and_nothing_is_lost():
     for bad, words in (
         ({"ripe": 0}, "ripe must"), ({"ripe": 1.5}, "ripe must"), ({"ripe": timedelta(0)}, "ripe must"),

@@ -490,7 +490,6 @@ INNER = {
     "follow",
     "feed",
     "event",
-    "read",
     "suits",
     "encode",
     "fit_counts",

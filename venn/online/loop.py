@@ -363,12 +363,13 @@ class Online(TakesTurns):
         Raises
         ------
         TypeError, ValueError
-            For a bad object or id, or an id that was used before. Nothing happened.
+            For a bad object or id, or an id that was used before: nothing happened. Or `update` of your own `Watches`
+            fails: the question counts, and all others have seen it.
         """
         self._check_open()
-        now = self._time(at)
+        now, named = self._time(at), None if id is None else checked_id(id)
         self._ripened = self._ripen(now)
-        id = self.asked + 1 if id is None else checked_id(id)
+        id = self.asked + 1 if named is None else named
         if id in self._run.waiting:
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
         run, journal = self._run, self.journal
@@ -406,6 +407,8 @@ class Online(TakesTurns):
             self._publish(journal, now)
         self._keep(PATIENT)
         self._tell()
+        if run.failure is not None:
+            raise run.failure
         if run.answering is not None and run.choice is not None:
             said = SelectiveAnswer(said, run.choice, run.answering.account)
         return said if self.labels is None else Asked(said, wanted)
@@ -588,15 +591,14 @@ class Online(TakesTurns):
     def _report(self, ripening: Ripening, id: int | str, y: Label, now: float) -> tuple[Alarm, ...]:
         """Keep a reported label until its question is ripe; a report that comes too late is counted."""
         run = self._run
-        truth = run.panel.space.encode(y)
-        self._ripened, run.rung = self._ripen(now), []
-        waiting = run.waiting.get(id)
-        event = 0 if waiting is None else waiting.event
-        if waiting is None:
+        truth, found = run.panel.space.encode(y), None
+        if id not in run.waiting:
             found = None if self.journal is None else self.journal.found(id)
             if found is None and not ripening.knows(id):
-                self._find(id)  # it says what is wrong
-            event = 0 if found is None else found.event
+                self._find(id)  # it says what is wrong, and nothing has ripened by its time
+        event = run.waiting[id].event if id in run.waiting else 0 if found is None else found.event
+        self._ripened, run.rung = self._ripen(now), []
+        waiting = run.waiting.get(id)
         with self._guard:
             ripening.come(id, event, Report(truth, now, waiting is None), self.journal)
         if self.journal is not None:

@@ -117,6 +117,7 @@ class Run:
         self.waiting: dict[int | str, Waiting] = {}
         self.latest: Waiting | None = None  # the latest question that this process has asked
         self.mark = 0.0
+        self.failure: Exception | None = None  # of what watches the object of the latest question
         self.rounded = 0
         self.rung: list[Rung] = []
         self.rings = dict.fromkeys(self.monitors, 0)
@@ -185,6 +186,7 @@ class Run:
         """Add a question that the panel has just answered; return the alarms about its object.
 
         `judged` is the judge's guess. `see` returns the alarms of a watcher, which may have seen the object already.
+        What failed after all had seen it is the `failure`.
         """
         self.asked += 1
         self.mark, self.latest = time, question
@@ -194,8 +196,12 @@ class Run:
         if self.answering is not None:
             self.choice = self.answering.ask(question.number, self.waiting[id].predictions)
         self._latest[QUESTIONS].append((self.asked, time, id))
+        self.failure = None
         for name, drift in self.drifts.items():
-            self._ring(name, see(name, drift, question.x))
+            try:
+                self._ring(name, see(name, drift, question.x))
+            except REFUSALS as error:  # the question counts, and all others see it
+                self.failure = self.failure or error
         if self._settling is not None and self.labels is not None:
             said, draw = self.waiting[id].predictions, self.labels.draw(question.number, question.x)
             guesses = {
@@ -344,7 +350,10 @@ class Run:
             except REFUSALS as error:
                 failure = failure or error
         for name, watch in self.examples.items():
-            self._ring(name, watch.update(waiting.x, y))
+            try:
+                self._ring(name, watch.update(waiting.x, y))
+            except REFUSALS as error:
+                failure = failure or error
         if self._settling is not None:
             try:
                 said = waiting.predictions

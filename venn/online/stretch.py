@@ -313,6 +313,8 @@ class Stretch:
         asked = self._question(i, said)
         self._asked.append(asked.event)
         rung = run.ask(step.id, asked, step.times[0], see=partial(self._see, i))
+        if run.failure is not None:
+            raise run.failure
         if rung:
             self._rung[i, QUESTIONS] = _rings(rung)
         if self._journal is not None and run.drifts:
