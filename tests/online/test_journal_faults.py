@@ -357,7 +357,7 @@ def test_a_look_at_the_machines_between_question_and_answer_leaves_no_trace(tmp_
 
 def online_like(online):
     """Ask what is left in memory of a run whose journal is gone."""
-    online.journal, online._sound.broken = None, None
+    online.journal, online._guard.broken = None, None
     return online
 
 

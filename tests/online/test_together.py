@@ -235,7 +235,7 @@ def test_a_run_goes_on_from_its_journal_between_blocks(scorer, tmp_path):
         online = make(tmp_path / "blocks.db")
         in_blocks_of(1000, online, events[start : start + 77])
         if start % 2:  # as if it had been killed: no last checkpoint
-            online._sound.broken = "was killed"  # noqa: SLF001
+            online._guard.broken = "was killed"  # noqa: SLF001
         online.close()
     again = make(tmp_path / "blocks.db")
     assert state(again)[1:] == state(alone)[1:]

@@ -143,7 +143,7 @@ def test_what_one_part_fails_at_the_others_learn(monkeypatch):
 
 def test_a_note_of_another_forecaster_is_refused():
     one, other = (Forecaster(scorer=fitted(LogisticRegression())) for _ in range(2))
-    with pytest.raises(ValueError, match="note"):
+    with pytest.raises(ValueError, match="prepared"):
         one.learn_one([0.0] * 4, "c1", other.prepare([0.0] * 4, "c1"))
     assert one.n == 0
 

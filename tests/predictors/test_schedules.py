@@ -107,7 +107,7 @@ def test_a_bad_block_leaves_no_trace():
             with pytest.raises((ValueError, TypeError), match=message):
                 method(objects_, labels_)
     for x, label in (([0.0, np.nan], 0), ([0.0], 0), ([0.0, 1.0], 7), ("ab", 0), (None, 0)):
-        for method in (model.learn_one, model.commit, model.note):
+        for method in (model.learn_one, model.commit, model.prepare):
             with pytest.raises((ValueError, TypeError)):
                 method(x, label)
     assert state(model) == before
