@@ -13,7 +13,7 @@ from venn._compiled.outcomes import CONFIDENCE, WIDTH
 from venn.labels import Classes, LabelSpace, label_space
 from venn.monitors.alarms import MEMORY, Alarm, ChangePoint
 from venn.monitors.bounds import StitchedBound
-from venn.monitors.curves import Outcomes, outcome
+from venn.monitors.curves import Outcomes
 from venn.monitors.evidence import AT_ONCE, AllEvidence, Evidence, Exchangeability, PointForecasts, Scored
 from venn.monitors.kind import Kind
 from venn.monitors.kinds import FORECAST, KINDS, Scorer, kind_of
@@ -204,9 +204,8 @@ class Monitor(TakesTurns, Watching):
         self._judge = Judge(self.level, self.window)
         self._smoothing = Smoothing(self.seed)
         self._scorer = Scorer("the predictor", self.space)
-        self._last: tuple[Prediction, Label, Any, Any] | None = (
-            None  # the step whose scores are in the buffers, with both codes
-        )
+        #: The step whose scores are in the buffers, with both codes.
+        self._last: tuple[Prediction, Label, Any, Any] | None = None
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
         self._later, self._waiting = _no_steps(LATER, 0), 0  # steps that curves have not added yet
         self._together = AllEvidence(self._evidence)
@@ -475,12 +474,6 @@ class Monitor(TakesTurns, Watching):
         code: Any = int if self.space.labels else float
         self._numbers[:], self._row[:] = scored.numbers[i], scored.rows[i]
         return self._take(code(scored.truths[i]), code(scored.predicted[i]))
-
-    @property
-    def _latest_step(self) -> Outcomes:
-        """The step that was just processed."""
-        assert self._last is not None
-        return outcome(*self._last[2:], self._numbers, self._row)
 
     def _begin(self, kind: Kind, guaranteed: str) -> None:
         """Choose the evidence that suits the first prediction."""

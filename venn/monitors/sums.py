@@ -417,9 +417,8 @@ class Means(Saved):
     Examples
     --------
     >>> means = Means(("hit",), window=2)
-    >>> for hit in [1.0, 1.0, 0.0]:
-    ...     means.row()[:] = hit
-    ...     means.sums += hit
+    >>> means.extend(np.array([[1.0], [1.0], [0.0]]))
+    >>> means.sums += 2
     >>> means.of_all(), means.of_latest(2)
     ({'hit': 0.6666666666666666}, {'hit': 0.5})
     """
@@ -435,14 +434,6 @@ class Means(Saved):
     def state(self) -> dict[str, Any]:
         """Number of steps, sums and latest rows."""
         return super().state | {"ring": self._ring[: min(self.n, self.window)].copy()}
-
-    def row(self) -> Floats:
-        """Return the row of a new step, to be filled: of a full window that of the oldest step."""
-        place = self.n % self.window
-        if place == len(self._ring):  # it grows up to the window
-            self._ring = grown(self._ring, min(max(2 * place, ROWS), self.window), len(self.names))
-        self.n += 1
-        return self._ring[place]
 
     def extend(self, table: Floats) -> None:
         """Keep the rows of several new steps."""

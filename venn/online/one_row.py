@@ -54,7 +54,7 @@ class RowStep:
         return step if fine and len(taken) == 1 and step.scoring else None
 
     def answer(self, question: Query) -> None:
-        """Return the predictions for an object, or raise why it is refused."""
+        """Put the predictions for an object into its question, or raise why it is refused."""
         said, latest, found = question.said, None, None
         scores: dict[int, Floats] = {}
         heard: dict[int, Any] = {}
