@@ -3,8 +3,7 @@
     python benchmarks/given_scorers.py
 
 Made rows of 20 features and two classes. Boosted trees (`HistGradientBoostingClassifier`, 100 trees) in `venn.replay`
-and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. Each way
-twice: with what has arrived scored in one call, and row by row (an iterator; no call of `expect`). A linear
+and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. A linear
 classifier one by one: `predict_one` then `learn_one`, in `venn.replay`, and in `Online` without a journal; and in
 blocks by `replay_many`. A linear classifier of seven classes one by one, by its probabilities, by its decision values,
 and by probabilities from scikit-learn itself, in a pipeline of one step. A forecaster on the one of two classes asked
@@ -47,7 +46,7 @@ def rate(n, work, runs=1):
     return round(n / best)
 
 
-def served(scorer, examples, batch, ahead):
+def served(scorer, examples, batch):
     """The loop of `venn run`: questions with their labels, so many messages in a transaction."""
     with tempfile.TemporaryDirectory() as folder:
         monitor = venn.Monitor(CLASSES)
@@ -55,8 +54,6 @@ def served(scorer, examples, batch, ahead):
             for start in range(0, len(examples), batch // 2):
                 part = examples[start : start + batch // 2]
                 questions = [streams.labels.Question(start + i, x) for i, (x, _) in enumerate(part)]
-                if ahead:
-                    online.expect(questions)
                 with online.transaction():
                     for question, (_, y) in zip(questions, part, strict=True):
                         online.ask(question.x, question.id)
@@ -98,17 +95,13 @@ def main():
         one_by_one(make(linear), few[:50])
     for scorer in (trees, linear):
         venn.replay(few[:50], InductiveVennAbers(scorer), progress=False)
-        served(scorer, few[:50], batch, ahead=True)
+        served(scorer, few[:50], batch)
         InductiveVennAbers(scorer).replay_many(X[:50], labels[:50])
         one_by_one(InductiveVenn(scorer), few[:50])
     line = {"benchmark": "given scorers", "rows": args.rows, "batch": batch}
-    line["trees_replay_alone"] = rate(
-        len(few), lambda: venn.replay(iter(few), InductiveVennAbers(trees), progress=False)
-    )
     line["trees_replay"] = rate(len(stream), lambda: venn.replay(stream, InductiveVennAbers(trees), progress=False), 3)
-    line["trees_run_alone"] = rate(len(few), lambda: served(trees, few, batch, ahead=False))
-    line["trees_run"] = rate(len(examples), lambda: served(trees, examples, batch, ahead=True), 2)
-    line["linear_run"] = rate(len(examples), lambda: served(linear, examples, batch, ahead=True), 2)
+    line["trees_run"] = rate(len(examples), lambda: served(trees, examples, batch), 2)
+    line["linear_run"] = rate(len(examples), lambda: served(linear, examples, batch), 2)
     for name, scorer in (("trees", trees), ("linear", linear)):
         line[f"{name}_blocks"] = rate(
             args.rows, lambda scorer=scorer: InductiveVennAbers(scorer).replay_many(stream.X, labels[FITTED:]), 3

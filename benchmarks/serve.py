@@ -243,7 +243,6 @@ def online(seconds: float) -> dict[str, float]:
         done, end, start, work = -1000, 0.0, 0, 0.0
         while done < 0 or time.perf_counter() < end:
             rows = [place % ROWS for place in range(done + 1000, done + 1032)]
-            run.expect([Asked(X[i].tolist()) for i in rows])
             with run.transaction():
                 for i in rows:
                     run.ask(X[i].tolist())
@@ -254,15 +253,6 @@ def online(seconds: float) -> dict[str, float]:
         pairs = done - start
         cpu = 1e3 * (time.process_time() - work) / pairs
         return {"pairs_a_second": round(pairs / seconds), "cpu_ms_a_pair": round(cpu, 2)}
-
-
-class Asked:
-    """An event of which the scorer may take notice."""
-
-    id = y = None
-
-    def __init__(self, x: Any) -> None:
-        self.x = x
 
 
 def main() -> None:

@@ -5,9 +5,8 @@
 Made rows of 20 features and two classes with noise, so that forests grow deep: about 700 leaves a tree. Each kind of
 trees: rows a second by `FlatTrees.proba_one`, another row each time, and by the estimator's `predict_proba` for one
 row; the same in a block of 1000 rows. Then a forest and boosted trees of 100 in `InductiveVennAbers`: `predict_one` and
-`learn_one` in turn; and in the loop of `venn run`, on a journal with a monitor, what has arrived scored in one call or
-row by row. Seconds of processor time (other programs may run), the fastest of some runs, compilation excluded. Prints
-one JSON line.
+`learn_one` in turn; and in the loop of `venn run`, on a journal with a monitor. Seconds of processor time (other
+programs may run), the fastest of some runs, compilation excluded. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -73,11 +72,8 @@ def main():
         line[f"{name}_one_by_one"] = rate(
             len(examples), lambda scorer=scorer: one_by_one(InductiveVennAbers(scorer), examples), 3
         )
-        served(scorer, examples[:50], batch, ahead=True)
-        for ahead in (True, False):
-            line[f"{name}_run{'' if ahead else '_alone'}"] = rate(
-                len(examples), lambda scorer=scorer, ahead=ahead: served(scorer, examples, batch, ahead), 2
-            )
+        served(scorer, examples[:50], batch)
+        line[f"{name}_run"] = rate(len(examples), lambda scorer=scorer: served(scorer, examples, batch), 2)
     print(json.dumps(line))
 
 

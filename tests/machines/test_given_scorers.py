@@ -1,4 +1,4 @@
-"""Given scorers score what has arrived in one call; every answer is as if they had not."""
+"""Given scorers in a stream: an object is scored once, and in a block as alone where that is known."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ import venn
 from venn.machines import FrozenRegressor
 from venn.machines.frozen import FrozenScorer
 from venn.maps import Platt
-from venn.online import replaying as ahead
-from venn.online.replaying import advance
 from venn.predictors import InductiveDistribution
 from venn.predictors.groups import Balanced
 from venn.predictors.inductive import InductiveVenn
@@ -31,7 +29,6 @@ from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.scaling import HeldOutScores, ScoreCalibrator
 
-AT_A_TIME = 64  # events read ahead, here
 CLASSES = ("a", "b", "c")
 
 
@@ -83,7 +80,7 @@ def scorer_of(estimator, **options):
 @pytest.mark.parametrize("c", [2, 3])
 @pytest.mark.parametrize("name", ROW_BY_ROW)
 def test_a_row_has_the_same_scores_in_a_block_as_alone(name, c):
-    """What reading ahead rests on: of scikit-learn, not of this project."""
+    """What blocks rest on: of scikit-learn, not of this project."""
     scorer = FrozenScorer(fitted(ROW_BY_ROW[name](), c))
     assert scorer.row_by_row
     X, _ = table(300, c)
@@ -96,15 +93,13 @@ def test_a_row_has_the_same_scores_in_a_block_as_alone(name, c):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", NOT_KNOWN)
-def test_what_is_not_known_to_go_row_by_row_is_not_scored_ahead(name):
-    scorer = scorer_of(NOT_KNOWN[name]())
-    assert not scorer.row_by_row
-    scorer, asked = counted(NOT_KNOWN[name](), None)
+def test_what_is_not_known_to_go_row_by_row_is_scored_alone(name):
+    assert not scorer_of(NOT_KNOWN[name]()).row_by_row
     X, _ = table()
-    scorer.expect(list(X[:50]))
-    assert asked == []
-    scorer.scores(X[0])
-    assert asked == [1]
+    for row_by_row, calls in ((None, [1] * 20), (True, [20])):
+        scorer, asked = counted(NOT_KNOWN[name](), row_by_row)
+        scorer.score_alone(X[:20])
+        assert asked == calls
 
 
 def test_the_users_word_counts():
@@ -137,28 +132,8 @@ def counted(estimator, row_by_row=True):
     return FrozenScorer(counting, row_by_row=row_by_row), counting.asked
 
 
-def test_what_has_arrived_is_scored_in_one_call_and_bad_objects_wait_for_their_turn():
-    scorer, asked = counted(ROW_BY_ROW["tree"]())
-    X, _ = table()
-    alone = [scorer.scores(x).tobytes() for x in X[:40]]
-    asked.clear()
-    strange = [np.array([1.0, 2.0]), np.full(5, np.inf), "word", None, [1, "x"]]
-    scorer.expect([*X[:20], *strange, *X[20:40], *X[:3]])
-    assert asked == [40]  # equal ones once
-    scorer.expect(list(X[:40]))  # another predictor on the same scorer
-    assert [scorer.scores(x).tobytes() for x in X[:40]] == alone
-    assert asked == [40]
-    with pytest.raises(ValueError, match="x must be finite"):
-        scorer.scores(strange[1])
-    scorer.scores(X[0])[:] = 7  # a caller's own array
-    assert scorer.scores(X[0]).tobytes() == alone[0]
-    scorer.expect([])
-    scorer.scores(X[1])
-    assert asked == [40, 1]
-
-
 class Fragile:
-    """A classifier that fails at some objects, even in a block."""
+    """A classifier that fails at some objects."""
 
     classes_ = np.array(CLASSES)
 
@@ -195,46 +170,21 @@ def outcome(prediction):
     raise AssertionError(prediction)
 
 
-@pytest.fixture
-def few_at_a_time(monkeypatch):
-    monkeypatch.setattr(ahead, "AT_A_TIME", AT_A_TIME)
-
-
-@pytest.mark.parametrize("length", [7, AT_A_TIME, AT_A_TIME + 1])
-def test_a_replay_says_the_same_to_the_last_bit(length, few_at_a_time):
-    X, y = table(length)
-    stream = streams.from_arrays(X, np.array(CLASSES)[y], classes=CLASSES)
-    pairs = list(stream)
-    found = []
-    for events, calls in ((stream, -(-length // AT_A_TIME)), (pairs, -(-length // AT_A_TIME)), (iter(pairs), None)):
-        scorer, asked = counted(ROW_BY_ROW["tree"]())
-        one, answers = panel(scorer), []
-        for _, _, predictions, _ in advance(events, one):
-            answers.append({name: outcome(prediction) for name, prediction in predictions.items()})
-        found.append(answers)
-        if calls is not None:
-            assert len(asked) == calls
-        else:
-            assert set(asked) == {1}
-    assert found[0] == found[1] == found[2]
-
-
-@pytest.mark.parametrize("delay", [0, AT_A_TIME + 5])
-def test_following_says_the_same_to_the_last_bit_and_scores_late_answers_with_the_rest(delay, tmp_path, few_at_a_time):
-    X, y = table(AT_A_TIME + 10)
+@pytest.mark.parametrize("delay", [0, 9])
+def test_following_what_is_at_hand_says_the_same_to_the_last_bit(delay, tmp_path):
+    X, y = table(30)
     stream = streams.from_arrays(X, np.array(CLASSES)[y], classes=CLASSES)
     lessons = streams.teach(stream, streams.Delayed(delay))
     found = []
     for number, events in enumerate((lessons, iter(lessons))):
-        scorer, asked = counted(ROW_BY_ROW["tree"]())
         monitors = {"abers": venn.Monitor(CLASSES), "sets": venn.Monitor(CLASSES)}
-        with venn.Online(panel(scorer), monitors, tmp_path / f"{number}.db") as online, online.transaction():
+        several = panel(scorer_of(ROW_BY_ROW["tree"]()))
+        with venn.Online(several, monitors, tmp_path / f"{number}.db") as online, online.transaction():
             answers = [
                 {name: outcome(one) for name, one in predictions.items()} for predictions in online.follow(events)
             ]
             snapshots = {name: monitor.snapshot() for name, monitor in online.monitors.items()}
         found.append((answers, snapshots))
-        assert len(asked) <= 4 if number == 0 else set(asked) == {1}
     assert found[0] == found[1]
 
 
@@ -252,16 +202,6 @@ def test_what_comes_before_an_error_of_the_events_counts():
     with pytest.raises(OSError, match="the disk is gone"):
         venn.replay(Breaking(), model)
     assert model.n == 20
-
-
-def test_a_trained_machine_is_not_asked_ahead():
-    model = InductiveVenn(venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=CLASSES))
-    X, y = table(60)
-    model.expect(list(X))
-    for x, k in zip(X, y, strict=True):
-        model.learn_one(x, CLASSES[k])
-    model.expect(list(X))
-    assert model.n == 60
 
 
 MODELS = {
@@ -384,18 +324,6 @@ def test_what_the_scorer_does_not_take_is_refused(estimator, bad, message):
         with pytest.raises(ValueError, match=message):
             act([0.0, bad, 1.0])
     assert model.n == 0
-
-
-def test_one_refused_object_with_a_missing_number_does_not_keep_the_others_from_one_call():
-    X, y = gappy()
-    model = Counting(GradientBoostingClassifier(n_estimators=5).fit(np.nan_to_num(X), y))  # takes no missing numbers
-    scorer, asked = FrozenScorer(model, row_by_row=True), model.asked
-    whole = np.nan_to_num(X[:20])
-    alone = [scorer.scores(x).tobytes() for x in whole]
-    asked.clear()
-    scorer.expect([*whole[:10], np.full(3, np.nan), *whole[10:]])
-    assert [scorer.scores(x).tobytes() for x in whole] == alone
-    assert asked == [21, 20]
 
 
 def test_missing_numbers_are_the_regressors_to_take():

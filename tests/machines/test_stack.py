@@ -71,9 +71,7 @@ def test_a_row_has_the_same_scores_in_a_block_as_alone_and_copies_share_what_is_
     assert one.learned == 90
     assert one.fit.columns.shape == (3, 50)
     block = one.score_rows(X)
-    for arrived in (X[:0], X[20:50], X[:30]):
-        one.expect(arrived)
-        assert all(np.array_equal(block[i], one.scores(X[i])) for i in range(90))
+    assert all(np.array_equal(block[i], one.scores(X[i])) for i in range(90))
     assert (block.argmax(axis=1) == y).mean() > 0.8
     np.testing.assert_array_equal(one.score_rows(venn.machines.sparse.clean_sparse("X", sp.csr_array(X), None)), block)
     other.fit_rows(X[:60], y[:60])
@@ -231,7 +229,6 @@ def test_refits_go_on_to_the_last_bit(how):
         if i in (0, 29, 45, 70):
             kept = BACK[how](kept)
         if i in (10, 30, 59, 74):
-            kept.expect(X[i - 10 : i + 1])
             np.testing.assert_array_equal(model.predict_one(x), kept.predict_one(x))
             assert np.isnan(model.predict_one(x)).all() == (i < 30)
         model.learn_one(x, label)
@@ -344,25 +341,6 @@ def test_a_value_that_overflows_counts_as_one_far_out():
     model = venn.InductiveVennAbers(Stack([0, 1]), schedule=Prefix(0.7, first=40, last=40))
     model.learn_many(X, y)
     block = np.array([X[0], X[1], [0.5, 1e200, 0.0], [0.5, 1e99, 0.0]])
-    model.expect(block)
     said = model.predict_many(block)
     for one in (said[2], model.predict_one(block[2])):
         assert np.array_equal(one.bounds, said[3].bounds)
-
-
-def test_threads_that_share_a_fit_get_each_its_own_answer():
-    learners = Learners.fitted(*examples(60), 3)
-    one, other = (row[None] for row in examples(2)[0])
-    expected, asked = learners.answers(one).tobytes(), []
-
-    class Last(tuple):
-        """What was answered last, while another thread asks."""
-
-        def __getitem__(self, i):
-            if not asked:
-                asked.append(learners.answer(other))
-            return tuple.__getitem__(self, i)
-
-    learners.answer(one)
-    learners._last = Last(learners._last)  # noqa: SLF001
-    assert learners.answer(one).tobytes() == expected

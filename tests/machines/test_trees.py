@@ -419,8 +419,6 @@ def test_scorers_never_ask_the_estimator(name, monkeypatch):
     found = scorer.score_many(X)
     assert np.array_equal(found[:, [2, 3, 1]], expected)
     assert np.array_equal(scorer.scores(X[3]), found[3])
-    scorer.expect(X[:50])
-    assert np.array_equal(scorer.scores(X[30]), found[30])
 
 
 def test_regressors_never_ask_the_estimator(monkeypatch):

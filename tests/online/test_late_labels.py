@@ -253,7 +253,6 @@ def test_what_is_no_predictor_is_named_as_the_parameter(wrong):
     ("call", "message"),
     [
         (lambda: list(venn.Online(venn.Forecaster([0, 1])).follow(3)), "events must be an iterable of questions"),
-        (lambda: venn.Online(venn.Forecaster([0, 1])).expect(3), "events must be an iterable of questions"),
         (lambda: venn.Forecaster([0, 1], beside=3), "beside must be a mapping of names to predictors, got 3"),
         (lambda: venn.Forecaster([0, 1], beside={1: 2}), "beside must be a mapping of names to predictors, got {1: 2}"),
         (lambda: venn.load(3), "path must be a str or path, got 3"),

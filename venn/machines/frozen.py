@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, partial
 from operator import attrgetter
@@ -277,9 +277,9 @@ class FrozenScorer(Saved):
         Class order, by default that of the estimator. Classes that the estimator has not seen may be
         among them: they get the smallest score of each row by `decision_function`, 0 by `predict_proba`.
     row_by_row : bool, optional
-        Whether a row has the same scores in a block as alone, to the last bit: then objects that have arrived are
-        scored in one call, see `expect`. By default where that is known: trees and forests of trees (`ROW_BY_ROW`),
-        alone or in a pipeline after scalers of columns.
+        Whether a row has the same scores in a block as alone, to the last bit: then a block is scored in one call.
+        By default where that is known: trees and forests of trees (`ROW_BY_ROW`), alone or in a pipeline after scalers
+        of columns.
     method : "decision_function" or "predict_proba", optional
         Where the scores come from; by default the first of these that the estimator has. Venn-Abers and sets of more
         than two classes read probabilities where there are any, if no method is given: see `by_probabilities`.
@@ -313,7 +313,7 @@ class FrozenScorer(Saved):
     Other estimators compute their scores themselves. Those made of trees treat each row by itself, too. Those with
     products of matrices (networks, linear classifiers in a pipeline, logistic regression of two classes by
     `predict_proba`) may give a row other last bits in a block than alone: then `predict_many` and `predict_one` may
-    differ, and nothing is scored ahead of its turn.
+    differ.
 
     Examples
     --------
@@ -350,7 +350,6 @@ class FrozenScorer(Saved):
         self._linear = self._linear_map()
         self.missing = self._linear is None
         self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
-        self._ahead: dict[bytes, Floats] = {}  # scores of rows that have arrived
         self._latest: tuple[bytes, Floats] | None = None  # the last row asked about alone, and its scores
         self._witnesses = Witnesses()
 
@@ -455,8 +454,7 @@ class FrozenScorer(Saved):
             return self._prepared(rows, self._score(rows))
         key, latest = rows.tobytes(), self._latest  # several predictors ask about an object, perhaps several threads
         if latest is None or latest[0] != key:
-            known = self._ahead.get(key)
-            latest = self._latest = key, self._prepared(rows, self._score(rows) if known is None else known)
+            latest = self._latest = key, self._prepared(rows, self._score(rows))
         return latest[1].copy()
 
     def _prepared(self, rows: ObjectRows, scores: Floats) -> Floats:
@@ -469,58 +467,6 @@ class FrozenScorer(Saved):
         if self._linear is not None or (self.row_by_row and isinstance(rows, np.ndarray)):
             return self.score_rows(rows)
         return np.concatenate([self.score_rows(rows[i : i + 1]) for i in range(len(rows))])
-
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Score objects that have arrived in one call, before their turns come; no score changes by that.
-
-        Nothing happens where a row might have other last bits in a block than alone, and for linear classifiers, whose
-        rows cost as little alone. What is wrong with an object is said when its turn comes. The scores of the objects
-        expected before are dropped.
-
-        Parameters
-        ----------
-        objects : sequence of objects
-            As for `scores`, a sensible number of them: some hundreds.
-
-        Examples
-        --------
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> scorer = FrozenScorer(DecisionTreeClassifier(random_state=0).fit([[0.0], [1.0]], ["no", "yes"]))
-        >>> scorer.expect([[0.1], [0.9]])  # one call of the tree
-        >>> scorer.scores([0.9])  # none
-        array([0., 1.])
-        """
-        if self._linear is not None or not self.row_by_row:
-            return
-        known, self._ahead = self._ahead, {}
-        rows = self._arrived(objects)
-        keys = [row.tobytes() for row in rows]
-        ahead = {key: known[key] for key in keys if key in known}
-        new = {key: row for key, row in zip(keys, rows, strict=True) if key not in ahead}
-        found = self._together(new)
-        if found is None:  # perhaps as numbers are missing
-            found = self._together({key: row for key, row in new.items() if not np.isnan(row).any()})
-        self._ahead = ahead | (found or {})
-
-    def _together(self, rows: dict[bytes, Floats]) -> dict[bytes, Floats] | None:
-        """Return the scores of rows in one call; None where one of them is refused, which will be said in its turn."""
-        try:
-            return dict(zip(rows, self._score(np.concatenate([*rows.values()]))[:, None], strict=True)) if rows else {}
-        except Exception:
-            return None
-
-    def _arrived(self, objects: Sequence[Any]) -> list[Floats]:
-        """Return dense objects as clean rows (1, d), those that can be scored."""
-        rows = []
-        for x in objects:
-            try:
-                row = clean_row(x, self.features, self.feature_names, self.missing)
-            except (TypeError, ValueError):
-                continue
-            if isinstance(row, np.ndarray):
-                rows.append(row)
-        d = self.features or (rows[0].shape[1] if rows else 0)
-        return [row for row in rows if row.shape[1] == d]
 
     def _score(self, rows: ObjectRows) -> Floats:
         scores = np.empty((len(rows), len(self.classes)))

@@ -17,12 +17,12 @@ from venn.machines.number_experts import QuantileForest
 from venn.machines.rulers import SHAPED, Ruler
 from venn.machines.scale import ColumnScale, middle, restored_scale
 from venn.machines.shapes import PLAIN, STRETCHED, Shape, ends_between, gaps_of
-from venn.machines.stack import FARTHEST, BaseStack, RowByRow, dense, kernel_rows
+from venn.machines.stack import FARTHEST, BaseStack, dense, kernel_rows
 from venn.machines.threads import one_thread
 from venn.machines.trees import AskedTrees, FlatTrees, trees_of
 from venn.parameters import instance, integer
 from venn.prediction import Floats
-from venn.saved import array, component, own, param, part, restored_float, restored_positive
+from venn.saved import Saved, array, component, own, param, part, restored_float, restored_positive
 
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.1, 1.0, 10.0, 100.0)  # of the kernel machine
@@ -41,7 +41,7 @@ D = own(attrgetter("features"))
 
 
 @component
-class NumberFit(RowByRow):
+class NumberFit(Saved):
     """What a stack of numbers has fitted: `NumberFit.of_all` makes one.
 
     Parameters
@@ -94,7 +94,6 @@ class NumberFit(RowByRow):
 
     def derive(self) -> None:
         """Take the scale apart."""
-        super().derive()
         self._scale: ColumnScale = restored_scale(self.scale)
 
     @property

@@ -14,7 +14,7 @@ from venn._compiled.rows import landmark_scores
 from venn._compiled.scorecard import linear_scores
 from venn.labels import checked_labels, label_space
 from venn.machines.fit_ahead import Fits
-from venn.machines.frozen import clean_row, clean_rows
+from venn.machines.frozen import clean_row
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
 from venn.machines.scale import ColumnScale, middle, restored_scale
@@ -51,50 +51,11 @@ POWERS = np.geomspace(0.1, 3.0, 35)  # of what a part says: one is found when it
 log = logging.getLogger("venn")
 
 
-@base
-class RowByRow(Saved):
-    """Base of what answers rows of numbers, each in a block as if it were alone: those that arrived, in one call."""
-
-    def derive(self) -> None:
-        """Start without results of earlier questions."""
-        self._ahead: dict[bytes, Floats] = {}  # rows that have arrived, and the answers
-        self._last: tuple[bytes, Floats] = b"", np.empty(0)  # the last other one
-
-    def answers(self, rows: Floats) -> Floats:
-        """Return the (.., n, c) answers to n rows."""
-        raise NotImplementedError
-
-    def answer(self, rows: Any) -> Floats:
-        """Return the same; those to rows that were expected, and to the last single one, are known."""
-        X = dense(rows)
-        if len(X) != 1:
-            return self.answers(X)
-        key = X.tobytes()
-        known = self._ahead.get(key)
-        if known is None:
-            asked, known = self._last  # in one step: threads may share a fit
-            if asked != key:
-                known = self.answers(X)
-                self._last = key, known
-        return known.copy()
-
-    def expect(self, objects: Any, features: int | None) -> None:
-        """Answer objects that have arrived in one call, unless one of them is refused, which is said in its turn."""
-        try:
-            rows = dense(clean_rows(objects, features)) + 0.0
-            keys = [row.tobytes() for row in rows]
-            if not self._ahead.keys() >= set(keys):
-                found = self.answers(rows)
-                self._ahead = {key: found[..., i : i + 1, :] for i, key in enumerate(keys)}
-        except (TypeError, ValueError):
-            return
-
-
 K = own(lambda learners: len(learners.present))  # classes among the examples
 
 
 @component
-class Learners(RowByRow):
+class Learners(Saved):
     """A random forest, boosted trees and a logistic regression, fitted to the same examples with nothing to choose.
 
     They are scikit-learn's; what is kept are plain arrays, so that one object takes microseconds, and files need no
@@ -152,7 +113,6 @@ class Learners(RowByRow):
 
     def derive(self) -> None:
         """Take the arrays apart."""
-        super().derive()
         self._scale: ColumnScale = restored_scale(self.scale)
         self._weights = np.ascontiguousarray(self.coefficients[:, :-1])
         self._constants = self.coefficients[:, -1].copy()
@@ -452,20 +412,15 @@ class BaseStack(Saved):
 
     def score_rows(self, rows: Any) -> Floats:
         """Return the scores of n objects: (n, c) of classes, or (n, 2) forecasts and spreads."""
-        return np.tile(self.before, (len(rows), 1)) if self.fit is None else self.fit.answer(rows)
+        return np.tile(self.before, (len(rows), 1)) if self.fit is None else self.fit.answers(dense(rows))
 
     def score_alone(self, rows: Any) -> Floats:
         """Return the same: each row is scored as if it were alone."""
         return self.score_rows(rows)
 
-    def expect(self, objects: Any) -> None:
-        """Score objects that have arrived in one call, before their turns come; no score changes by that."""
-        if self.fit is not None:
-            self.fit.expect(objects, self.features)
-
 
 @component
-class Fit(RowByRow):
+class Fit(Saved):
     """What a stack has fitted: its parts, and how they are put together.
 
     Parameters
@@ -488,7 +443,6 @@ class Fit(RowByRow):
 
     def derive(self) -> None:
         """Take the learners apart."""
-        super().derive()
         self.c, self.features = self.learners.c, len(self.learners.scale[0])
 
     @classmethod

@@ -127,7 +127,6 @@ class InBlocks(Panel):
     def _singly(self, rows: Any, labels: Any, tell: bool) -> tuple[int, Said]:
         """Learn examples one by one; return how many, and what was said."""
         objects, said = [rows[i] for i in range(len(rows))], []
-        self.expect(objects)
         for x, label in zip(objects, labels, strict=True):
             if tell:
                 said.append(self.predict_one(x))

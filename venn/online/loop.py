@@ -32,7 +32,7 @@ from venn.online.journal import HOW, OF_SCORER, TOLD, Journal, JournalError, che
 from venn.online.lot import JUDGED, Asked, Lot, judged_by
 from venn.online.panel import Panel, panel_of
 from venn.online.record import Record
-from venn.online.replaying import AT_A_TIME, at_hand, parts_of
+from venn.online.replaying import at_hand, parts_of
 from venn.online.restart import (
     CLOSED,
     INTERRUPTED,
@@ -218,7 +218,6 @@ class Online(TakesTurns):
                 raise ValueError("ripe must be left out where patience or labels by lot give questions up earlier")
         self._ripened: list[Rung] = []
         self._wary = 0  # events to take one by one before a block is tried again
-        self._expected = 0  # events to come that predictors have been told of
         self._owner = os.getpid()
         self._snapshot = RunSnapshot(self._run)
         if not isinstance(journal, Journal | str | os.PathLike | None):
@@ -320,27 +319,6 @@ class Online(TakesTurns):
         return table(repr(self), rows)
 
     # ------------------------------------------------------------------- asking
-
-    @asks
-    def expect(self, events: Iterable[Any]) -> None:
-        """Announce events that have arrived, so that scorers can score their objects in one call.
-
-        No answer depends on it, and nothing is asked, answered or refused.
-
-        Parameters
-        ----------
-        events : iterable of questions, which have an x, and answers, which have an id and a y
-            Some hundreds. Objects of answers are those of the questions that wait.
-        """
-        objects: list[Any] = []
-        waiting = self._run.waiting
-        for event in _iterable(events):
-            x, id = getattr(event, "x", None), getattr(event, "id", None)
-            if x is not None:
-                objects.append(x)
-            elif isinstance(id, int | str) and id in waiting:
-                objects.append(waiting[id].x)
-        self.panel.expect(objects)
 
     @asks
     def ask(self, x: Any, id: int | str | None = None, *, at: Any = None) -> Any:
@@ -621,9 +599,9 @@ class Online(TakesTurns):
     def follow(self, events: Iterable[Any], *, again: bool = False) -> Iterator[Any]:
         """Ask and answer what comes; yield each prediction when it is made.
 
-        Where all events are at hand (a list, or what `streams.teach` makes of a stream), given scorers score the
-        objects of some hundred of them in one call, and what can go in blocks does, see `take`: some hundred events
-        may then have happened before the first of their predictions is yielded. No answer depends on that.
+        Where all events are at hand (a list, or what `streams.teach` makes of a stream), what can go in blocks does,
+        see `take`: some hundred events may then have happened before the first of their predictions is yielded. No
+        answer depends on that.
 
         Parameters
         ----------
@@ -719,12 +697,7 @@ class Online(TakesTurns):
         found = None if self._wary else self._in_block(events)
         if found is None:
             self._wary -= 1
-            if not self._expected and len(events) > 1:
-                self._expected = min(len(events), AT_A_TIME)
-                with suppress(*REFUSALS):  # what is wrong with an object is said in its turn
-                    self.expect(events[: self._expected])
             found = [self._alone(events[0])]
-        self._expected = max(self._expected - len(found), 0)
         return found
 
     def _in_block(self, events: Sequence[Any]) -> list[Happened] | None:

@@ -16,7 +16,7 @@ from venn.parameters import has_methods
 from venn.prediction import Label, Prediction
 from venn.predictors.blocks import block_of
 from venn.predictors.expert_mixture import Weighing
-from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, expect_all, put, teach_all
+from venn.predictors.learning import Combined, Predictor, checked_predictor, elementary, put, teach_all
 from venn.saved import Saved, saved
 from venn.turns import TakesTurns, asks, changes, turn_of
 
@@ -297,14 +297,6 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         merged: dict[int, Any] = {}
         with turn_of(self, other):
             return {name: _both(name, predictor, other[name], merged) for name, predictor in self._predictors.items()}
-
-    @asks
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Announce objects that have arrived, so that scorers can score them in one call.
-
-        No answer depends on it, and nothing is refused: what is wrong with an object is said in its turn.
-        """
-        expect_all(self._learners, objects)
 
     def prepare(self, x: Any, y: Label, told: Mapping[str, Prediction] | None = None, late: int = 0) -> Prepared:
         """Return what the predictors note before anything learns; raise what `learn_one(x, y)` would raise.

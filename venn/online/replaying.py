@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
 from time import perf_counter
 from typing import Any, Literal, TypeGuard, overload
@@ -26,34 +26,14 @@ from venn.predictors.inductive_base import check_stream
 from venn.predictors.learning import Predictor, names_among
 from venn.show.terminal import Progress
 
-# ---------------------------------------------------------------------------------------------------------------- ahead
-# Events that are at hand are shown to predictors before their turn, so that their objects are scored in one call.
+# -------------------------------------------------------------------------------------------------------------- at hand
 
 AT_A_TIME = 512  # events; a call of a hundred trees then costs little for each, and few are scored in vain
 
 
 def at_hand(events: object) -> bool:
-    """Whether all events have arrived, so that reading ahead waits for nothing: a list, or `arrived` is True."""
+    """Whether all events have arrived, so that a block waits for nothing: a list, or `arrived` is True."""
     return isinstance(events, list | tuple) or getattr(events, "arrived", False) is True
-
-
-def ahead(events: Iterable[Any], expect: Callable[[list[Any]], None]) -> Iterator[Any]:
-    """Yield the events in order; where they are at hand, `expect` receives some hundred of them before the first.
-
-    An error of the iteration is raised after the events before it, as if nothing were read ahead.
-
-    Examples
-    --------
-    >>> list(ahead([1, 2, 3], print)), list(ahead(iter([1, 2, 3]), print))
-    [1, 2, 3]
-    ([1, 2, 3], [1, 2, 3])
-    """
-    if not at_hand(events):
-        yield from events
-        return
-    for block in parts_of(events):
-        expect(block)
-        yield from block
 
 
 def parts_of(events: Iterable[Any]) -> Iterator[list[Any]]:
@@ -146,7 +126,7 @@ def replay(
     ----------
     stream : iterable of (x, y)
         If it has a `name` (str) or a length, the record and the progress bar use them. If all of it is at hand (a
-        stream of `streams`, a list), given scorers score some hundred objects in one call; no answer depends on that.
+        stream of `streams`, a list), a forecaster takes it in blocks; no answer depends on that.
     predictor : Predictor or Panel, optional
         By default, for a stream that declares its classes, `Forecaster(stream.classes)`, or `Forecaster(float)` where
         labels are numbers. A predictor continues from what it has learned, and the record's title says after how many
@@ -341,11 +321,7 @@ def _advance(
     examples: Iterable[Any], panel: Panel, first: int, met: dict[Any, int]
 ) -> Iterator[tuple[int, Any, dict[str, Prediction], Label]]:
     """Do what `advance` does, without checks; the first step has the number `first`."""
-
-    def expect(arrived: list[Any]) -> None:
-        panel.expect([example[0] for example in arrived if _is_pair(example)])
-
-    for n, example in enumerate(ahead(examples, expect), first):
+    for n, example in enumerate(examples, first):
         x, y = _pair(example, n)
         try:
             predictions = panel.predict_one(x)

@@ -16,7 +16,7 @@ from venn.machines.window import Around
 from venn.parameters import integer, with_methods
 from venn.prediction import Bools, Floats, Integers, Label, Prediction
 from venn.predictors.inductive_base import Inductive, check_stream, with_labels
-from venn.predictors.learning import Mergeable, MergingReader, OnMachine, Predictor, checked_parts, expect_all
+from venn.predictors.learning import Mergeable, MergingReader, OnMachine, Predictor, checked_parts
 from venn.saved import component, own, param, restored_int, restored_like, state
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, PriorShift
@@ -495,10 +495,6 @@ class Balanced(HasLabels, Predictor):
         x : (d,) finite numbers
         """
         return self.learner.predict_one(x)
-
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Pass objects that have arrived on to the predictor."""
-        expect_all([self.learner], objects)
 
     def prepare(self, x: Any, y: Label) -> Any:
         """Return what the predictor prepares for an example, kept or not, or raise what learning it would raise."""

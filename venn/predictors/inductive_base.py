@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from typing import Any, Generic, Self, TypeVar
 
@@ -206,11 +206,6 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         return clean_row(x, self._features, self.feature_names, self._missing)
 
     # --------------------------------------------------------------- predicting
-
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Let a scorer score objects that have arrived in one call, if it can; no answer depends on it."""
-        if has_methods(self._machine, "expect"):
-            self._machine.expect(objects)
 
     @asks
     def predict_block(self, x: Any) -> Many:

@@ -17,7 +17,7 @@ from venn.machines.sparse import SparseRows, rows_of
 from venn.machines.store import SparsePool
 from venn.machines.tables import TableRows
 from venn.machines.window import inside
-from venn.parameters import has_methods, with_methods
+from venn.parameters import with_methods
 from venn.prediction import Bools, Floats, Integers, Label
 from venn.saved import (
     Saved,
@@ -89,14 +89,6 @@ class Predictor(TakesTurns, Saved):
     def predict_one(self, x: Any) -> Any:
         """Return the prediction for `x`; leaves no trace."""
         raise NotImplementedError
-
-    @asks
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Prepare for objects that have arrived before their turn; no answer depends on it.
-
-        A predictor with a given scorer scores them in one call. Nothing is refused here: what is wrong with an object
-        is said in its turn.
-        """
 
     def prepare(self, x: Any, y: Label) -> Any:
         """Return what `commit` needs from before the machine learns; raise what learning would raise."""
@@ -192,10 +184,6 @@ class AroundPredictor(Predictor):
         thing = super().made_of(parameters)
         thing.predictor = parameters["predictor"]
         return thing
-
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Pass objects that have arrived on to the predictor."""
-        expect_all([self.predictor], objects)
 
     def _prepared(self, x: Any, y: Label, prepared: Any) -> Any:
         """Return what was prepared before the machine learned. A predictor without a machine is prepared now."""
@@ -358,13 +346,6 @@ def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> N
             failure = failure or error
     if failure is not None:
         raise failure
-
-
-def expect_all(predictors: Iterable[Any], objects: Sequence[Any]) -> None:
-    """Let each predictor prepare for objects that have arrived; a user's own may have no method for that."""
-    for predictor in predictors:
-        if has_methods(predictor, "expect"):
-            predictor.expect(objects)
 
 
 # -------------------------------------------------------------------------------------------------------------- history

@@ -374,12 +374,7 @@ class Refits(LateExperts):
     def _predicted(self, rows: Any) -> Floats:
         if self.learners is None:
             return np.full((KINDS, len(rows), len(self.classes)), np.nan)
-        return self.learners.answer(rows)
-
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Ask about objects that have arrived in one call; no answer depends on it."""
-        if self.learners is not None:
-            self.learners.expect(objects, self._features)
+        return self.learners.answers(dense(rows))
 
     def prepare(self, x: Any, y: Label) -> tuple[Any, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""

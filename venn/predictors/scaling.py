@@ -551,11 +551,6 @@ class ScoreCalibrator(Predictor):
             total = p.sum()
         return Forecast(p / total if total > 0 else np.full(c, 1.0 / c), self.classes)
 
-    def expect(self, objects: Sequence[Any]) -> None:
-        """Pass objects that have arrived on to the predictors that score them."""
-        for part in self._feed.parts:
-            part.expect(objects)
-
     def prepare(self, x: Any, y: Label) -> Any:
         """Return what machines of the source's own note, or raise what they would raise."""
         return self._feed.prepare(x, y)
