@@ -595,10 +595,7 @@ class Mixture(BankView):
     @asks
     def hypotheses(self, x: Any) -> BaseHypotheses:
         """Answer for every hypothesis about `x`; computed when it is read, and remembered as the bank's answer is."""
-        answer = inside(self.bank).answer(x)
-        if self._asked is None or self._asked.answer is not answer:
-            self._asked = MixtureHypotheses(answer, self)
-        return in_bag(self._asked, self._aside)
+        return in_bag(MixtureHypotheses(inside(self.bank).answer(x), self), self._aside)
 
 
 class MixtureHypotheses(Reread):

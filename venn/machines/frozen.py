@@ -350,7 +350,6 @@ class FrozenScorer(Saved):
         self._linear = self._linear_map()
         self.missing = self._linear is None
         self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
-        self._latest: tuple[bytes, Floats] | None = None  # the last row asked about alone, and its scores
         self._witnesses = Witnesses()
 
     @property
@@ -450,14 +449,7 @@ class FrozenScorer(Saved):
 
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores of rows that `clean_rows` has checked."""
-        if len(rows) != 1 or not isinstance(rows, np.ndarray):
-            return self._prepared(rows, self._score(rows))
-        key, latest = rows.tobytes(), self._latest  # several predictors ask about an object, perhaps several threads
-        if latest is None or latest[0] != key:
-            latest = self._latest = key, self._prepared(rows, self._score(rows))
-        return latest[1].copy()
-
-    def _prepared(self, rows: ObjectRows, scores: Floats) -> Floats:
+        scores = self._score(rows)
         if self._linear is None and not self._witnesses.full:
             self._witnesses.note(rows, scores)
         return scores

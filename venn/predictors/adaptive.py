@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from array import array
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -397,7 +396,6 @@ class Adaptive(LongRun):
             raise ValueError(f"steps must be ConstantSteps() where there are groups, got {self.steps!r}")
         self.space = label_space(tuple(self.predictor.classes))
         self._may_restart = hasattr(self.predictor, "restarts")
-        self._remembered: tuple[Any, Asked] | None = None
         super().derive()
 
     @property
@@ -457,10 +455,7 @@ class Adaptive(LongRun):
         return self._ask(x)[0]
 
     def _ask(self, x: Any) -> Asked:
-        """Return the answer about `x`; a repeated question costs nothing."""
-        key, kept = self._key(x), self._remembered
-        if kept is not None and key is not None and kept[0] == key:
-            return kept[1]
+        """Return the answer about `x`."""
         now = self.predictor.predict_one(x)
         if not isinstance(now, PredictionSet):
             raise TypeError(
@@ -471,20 +466,7 @@ class Adaptive(LongRun):
         values = np.empty(len(now.p_values))
         on_levels(self._books, g, now.p_values, values)
         told = PredictionSet.unchecked(values, self.space.labels, smoothed=now.smoothed, guaranteed=LONG_RUN)
-        asked = told, now, g, len(self.predictor.restarts) if self._may_restart else 0
-        self._remembered = key, asked
-        return asked
-
-    def _key(self, x: Any) -> Any:
-        """Return what identifies a question while nothing is learned; None for objects that are not rows of numbers."""
-        machine = self.predictor.machine
-        learned = None if machine is None else (getattr(machine, "learned", None), machine.n)
-        if isinstance(x, np.ndarray):
-            return x.dtype, x.shape, x.tobytes(), learned
-        try:
-            return array("d", x).tobytes(), learned
-        except (TypeError, ValueError, OverflowError):
-            return None
+        return told, now, g, len(self.predictor.restarts) if self._may_restart else 0
 
     def _groups_of(self, x: Any) -> Floats:
         """Return (m,) 1 for the groups of an object, everyone first, and 0 for others."""
@@ -504,19 +486,6 @@ class Adaptive(LongRun):
         return g
 
     # ----------------------------------------------------------------- learning
-
-    def commit(self, x: Any, y: Label, prepared: Prepared | None = None) -> None:
-        """Learn one example that the machine has already learned: the predictor learns, and thresholds move.
-
-        Raises
-        ------
-        RuntimeError, NotConverged
-            As for every predictor with a long-run error rate: `prepared` is missing, or a fit fails.
-        """
-        try:
-            super().commit(x, y, prepared)
-        finally:  # also after an error the predictor may have learned
-            self._remembered = None
 
     def _learn(self, said: Any, truth: int) -> None:
         told, now, g, restarts = said

@@ -119,9 +119,6 @@ class DistributionMixture(OfExperts):
         """Collect the parts that learn."""
         self.space = Real()
         self._prior = np.full(self.m, 1 / self.m)
-        self._asked: tuple[Any, PredictiveDistribution] | None = (
-            None  # the latest predictions of the experts, and their mixture
-        )
         self.predictors = (*self.experts, Weighing(self))
 
     @property
@@ -153,10 +150,7 @@ class DistributionMixture(OfExperts):
     def heard(self, predictions: Sequence[Any]) -> tuple[PredictiveDistribution, Floats]:
         """Return the forecast, and the (M, 100) quantiles of the experts' predictions."""
         said = np.concatenate([quantiles_of(one) for one in predictions])
-        key = self._seen, said.tobytes()
-        if self._asked is None or self._asked[0] != key:
-            self._asked = key, mixed(said, self._weights)
-        return self._asked[1], said
+        return mixed(said, self._weights), said
 
     def weigh(self, label: float, heard: tuple[PredictiveDistribution, Floats]) -> None:
         """Weigh the experts by an example's label and their predictions, as `heard` returned them."""

@@ -146,10 +146,6 @@ class Within(Around):
     def derive(self) -> None:
         """Remember objects: their groups follow from them."""
         self._groups = Groups(self.by)
-        self._asked: WithinHypotheses | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_asked": None}
 
     @asks
     def scores(self, x: Any) -> Floats:
@@ -159,10 +155,7 @@ class Within(Around):
     @asks
     def hypotheses(self, x: Any) -> WithinHypotheses:
         """Answer for every hypothesis about `x`, among the examples of its group."""
-        answer = self.machine.hypotheses(x)
-        if self._asked is None or self._asked.answer is not answer:
-            self._asked = WithinHypotheses(answer, self._groups)
-        return self._asked
+        return WithinHypotheses(self.machine.hypotheses(x), self._groups)
 
 
 class WithinHypotheses(Reread):

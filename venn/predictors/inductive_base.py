@@ -180,8 +180,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         self._machine = self.given if self._trained is None else self._trained
         self._look_forward()
         self.scorer = self._machine if self._trained is None or len(self._trained_on) else None
-        # The content of the last object, its row and scores by `_machine`, and the question it came in.
-        self._asked: tuple[bytes, frozen.ObjectRows, Floats, Any] | None = None
+        self._asked: tuple[bytes, Floats] | None = None  # the content of the last object, and its scores by `_machine`
 
     @property
     def calibration(self) -> Calibration:
@@ -257,19 +256,13 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
             return self.read(rows)
         key, asked = rows.tobytes(), self._asked
         if asked is None or asked[0] != key:
-            asked = self._asked = key, rows, self.read(rows), None
-        return asked[2]
+            asked = self._asked = key, self.read(rows)
+        return asked[1]
 
     def scored(self, x: Any) -> tuple[frozen.ObjectRows, Floats]:
         """Return an object as a row, and the reader's input for it; that of the latest object is kept."""
-        asked, question = self._asked, type(x) is frozen.Query
-        if question and asked is not None and asked[3] is x:
-            return asked[1], asked[2]
         rows = self.row_of(x)
-        scores = self.scores_of(rows)
-        if question:
-            self._asked = rows.tobytes(), rows, scores, x
-        return rows, scores
+        return rows, self.scores_of(rows)
 
     def scores_of_one(self, x: Any) -> Floats:
         """Return the (1, c) scores of one object, by the scorer as it is."""
@@ -351,7 +344,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
             A training failed: the example is learned, and predictions say nothing until the next training.
         """
         rows, codes = prepared or self.prepare(x, y)
-        self.learn_row(rows, codes, self.scored(x)[1] if type(x) is frozen.Query else self.scores_of(rows))
+        self.learn_row(rows, codes, self.scores_of(rows))
 
     def learn_row(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> None:
         """Learn one checked example from the reader's input; train if it is time."""

@@ -58,26 +58,16 @@ class SortedValues(Mergeable):
     def clear(self) -> None:
         """Forget all calibration examples."""
         self._seen = [no_values() for _ in self._groups]
-        self._last: tuple[Floats, Floats] | None = None  # the scores of one object, and its nonconformity by label
 
     def _steps(self, scores: Floats, codes: Integers) -> Floats:
         """Return (n,) nonconformity in whole steps of the grid; values too large for it are infinite."""
         with np.errstate(over="ignore"):
             return self.measure.steps(scores, codes)
 
-    def _with_each_label(self, scores: Floats) -> Floats:
-        """Return (n, c) nonconformity of objects of (n, c) scores with each label; that of the last object is kept."""
-        if len(scores) == 1 and self._last is not None and self._last[0] is scores:
-            return self._last[1]
-        values = self.measure.steps_with_each_label(scores)
-        if len(scores) == 1:
-            self._last = scores, values
-        return values
-
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
         if len(scores) == 1:
-            self._add_one(self._with_each_label(scores)[0], int(codes[0]))
+            self._add_one(self.measure.steps_with_each_label(scores)[0], int(codes[0]))
             return
         values = self._steps(scores, codes)
         for g, (first, last) in enumerate(self._groups):
@@ -106,7 +96,7 @@ class SortedValues(Mergeable):
 
     def predict(self, scores: Floats) -> Ranked:
         """Return the ranks of n objects of (n, c) scores, each as if it were alone; leaves no trace."""
-        values = self._with_each_label(scores)
+        values = self.measure.steps_with_each_label(scores)
         ranks = Ranked(*np.empty((3, *values.shape), np.int64))
         nowhere = NOWHERE if len(values) == 1 else np.full(len(values), -1)
         for buckets, (first, last) in zip(self._seen, self._groups, strict=True):
@@ -119,13 +109,13 @@ class SortedValues(Mergeable):
         Ties are broken by the random bits `drawn`, and the object; None: p-values are plain.
         """
         out = np.empty(self.c)
-        values, bits, smoothed = self._with_each_label(scores)[0], row.view(np.uint64)[0], drawn is not None
-        shares_of_one(self._seen[0], values, bits, np.uint64(drawn or 0), smoothed, out)
+        values, bits = self.measure.steps_with_each_label(scores)[0], row.view(np.uint64)[0]
+        shares_of_one(self._seen[0], values, bits, np.uint64(drawn or 0), drawn is not None, out)
         return out
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
         """Rank each example in turn, then add it if it calibrates; return the ranks."""
-        values = self._with_each_label(scores)
+        values = self.measure.steps_with_each_label(scores)
         ranks = Ranked(*np.empty((3, *values.shape), np.int64))
         for g, (first, last) in enumerate(self._groups):
             own = np.where(calibrates & (codes >= first) & (codes < last), codes, -1)
@@ -201,7 +191,7 @@ class WeighedValues(SortedValues):
     def predict(self, scores: Floats) -> Ranked:
         """Return the ranks of n objects of scores and weights, each as if it were alone; leaves no trace."""
         scores, weights = self._taken_apart(scores)
-        values = self._with_each_label(scores)
+        values = self.measure.steps_with_each_label(scores)
         greater, equal, total = np.empty((3, *values.shape))
         for g, (first, last) in enumerate(self._groups):
             held, above = self._held[g], self._above[g]
