@@ -9,9 +9,9 @@ import socket
 import pytest
 from run_cases import left
 from serve_cases import CLASSES, conformal, served
+
 from streams import Nominal
 from streams.messages import Decoder, Form
-
 from venn.serving.messages import read_event
 from venn.serving.owner import ASK
 from venn.show import server

@@ -232,6 +232,7 @@ class Service:
         if not held and self._untimed and self.online.ripening is not None:
             self.online.ripen()
         if not (held or overdue or place != self._reached):
+            self.online.refresh()
             return start
         lines: list[str] = []
         news: list[str] = []
