@@ -362,8 +362,8 @@ class Form:
     ----------
     features : sequence of distinct str, optional
         Names of the object's values, in order. Required where objects are mappings from name to value. For a CSV
-        file the default is all columns except label and id. Without names the first object fixes the number of
-        values.
+        file the default is all columns except label and id. Without names an object may have any number of values:
+        who learns from them refuses another one.
     classes : sequence of labels, or "numbers", optional
         The label set, distinct as text. A label outside it is refused. Where a source holds text only, a label is
         the class with the same text. "numbers": labels are finite numbers. "values": they are the values of a series.
@@ -542,7 +542,8 @@ class Decoder:
                 raise ValueError(f"x must have {len(self.features)} values, got {len(values)}")
             return self._form.make(dict(zip(self.features, values, strict=True)))
         encoder = self._encoder
-        if encoder is None:
+        if encoder is None or (self.features is None and len(values) != len(encoder.columns)):
+            # What no names declare is up to who learns from it: one bad object must not shut out all later ones.
             if self._form.schema:
                 raise ValueError("features must be named, as the schema names them, got a list of values")
             encoder = Encoder(self._described([""], None) * len(values))

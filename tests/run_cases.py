@@ -71,6 +71,12 @@ def counts(path):
         return 0, 0
 
 
+def shown(path):
+    """Return the number of answers that viewers see."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        return db.execute("SELECT min(step) FROM latest").fetchone()[0]
+
+
 def until(happened, seconds=60):
     """Wait until something has happened."""
     deadline = time.monotonic() + seconds

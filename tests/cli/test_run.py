@@ -21,7 +21,7 @@ from urllib.request import urlopen
 import pytest
 from click.testing import CliRunner
 from ports import free_port
-from run_cases import CLASSES, OPTIONS, Life, counts, events, left, line, nobody_survives, parts, printed, until  # noqa: F401
+from run_cases import CLASSES, OPTIONS, Life, counts, events, left, line, nobody_survives, parts, printed, shown, until  # noqa: F401
 
 import streams
 import venn
@@ -232,6 +232,14 @@ def test_ctrl_c_ends_after_the_batch_and_a_second_one_at_once(tmp_path, undistur
     until(lambda: life.said.count("goes on after") == 1)
     assert life.send(signal.SIGINT).send(signal.SIGINT).end() == 130
     assert printed(life.out) == undisturbed[1]
+
+
+def test_after_a_burst_viewers_see_its_last_events_though_none_come_after(tmp_path, monkeypatch):
+    monkeypatch.setattr("venn.online.restart.FRESH", 1.0)
+    (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
+    Life(tmp_path, "--source", "jsonl:in.jsonl", "--journal", "run.db", *OPTIONS)
+    until(lambda: counts(tmp_path / "run.db")[0] == N)
+    until(lambda: shown(tmp_path / "run.db") == counts(tmp_path / "run.db")[1], seconds=20)
 
 
 def test_a_bad_line_stops_the_run_where_it_stands_or_is_skipped(run, tmp_path, undisturbed):

@@ -213,6 +213,17 @@ def test_a_killed_run_of_a_series_goes_on_and_says_everything_once(tmp_path):
         assert charts.path(FollowedRun(watch), "series")["step"][-1] == 93
 
 
+@pytest.mark.parametrize(
+    "bad", ['{"id": "t8", "y": "high"}', '{"id": "t8", "y":', '{"y": 1e300}', '{"x": [], "y": 1e999}']
+)
+def test_a_value_that_is_skipped_is_a_gap_and_later_ones_keep_their_place_in_the_season(bad, tmp_path):
+    lines = [bad + "\n" if i in GAPS else message(i, y) for i, y in enumerate(values(64))]
+    (tmp_path / "in.jsonl").write_text("".join(lines))
+    live = ("--source", "jsonl:in.jsonl", *OPTIONS, "--skip-bad", "--end", "--journal", "run.db")
+    assert Life(tmp_path, *live).end() == 0
+    assert printed(tmp_path / "stdout")[-1]["path"] == taught(64).forecast().plain()
+
+
 def test_rows_of_a_growing_file_are_values_their_empty_cells_gaps(tmp_path):
     rows = [f"{i},{'' if math.isnan(y) else y},{i % 2}" for i, y in enumerate(values(60))]
     (tmp_path / "in.csv").write_text("time,load,weekend\n" + "\n".join(rows) + "\n")

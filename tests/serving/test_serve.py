@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import httpx
 import numpy as np
 import pytest
-from run_cases import left
+from run_cases import left, shown, until
 from serve_cases import CLASSES, Threshold, conformal, forecaster, numbers, panel, served
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -38,6 +38,15 @@ def ask(client, id, x=(0.5, 1.0)):
 
 def answer(client, id, y="yes"):
     return client.post("/answer", json={"id": id, "y": y})
+
+
+def test_after_a_burst_the_page_shows_its_last_answers_though_none_come_after(tmp_path, monkeypatch):
+    monkeypatch.setattr("venn.online.restart.FRESH", 0.5)
+    with served(tmp_path / "run.db") as (client, _):
+        for number in range(12):
+            ask(client, number)
+            answer(client, number)
+        until(lambda: shown(tmp_path / "run.db") == 12, seconds=20)
 
 
 def test_a_question_and_its_answer(tmp_path):

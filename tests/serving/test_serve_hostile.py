@@ -8,8 +8,12 @@ import socket
 
 import pytest
 from run_cases import left
-from serve_cases import served
+from serve_cases import CLASSES, conformal, served
 
+from streams import Nominal
+from streams.messages import Decoder, Form
+from venn.serving.messages import read_event
+from venn.serving.owner import ASK
 from venn.show import server
 
 NUMBERS = ("NaN", "Infinity", "-Infinity", "1e400", "-1e999", "1" * 5000, "0x10", "01", "1.", ".5", "--1", "1e", "null",
@@ -160,3 +164,25 @@ def test_three_hundred_hostile_requests_end_nothing_and_teach_nothing(seed, tmp_
     assert {400, 403, 404, 405, 413, 415, 422} <= set(statuses)
     assert capfd.readouterr() == ("", "")
     assert all(line.isprintable() and len(line) <= 200 for line in said)
+
+
+def test_after_a_restart_one_object_of_another_length_shuts_out_nobody(tmp_path):
+    for process, lengths in enumerate([(2, 2), (5, 2, 3, 2)]):
+        with served(tmp_path / "run.db", conformal()) as (client, app):
+            app.readers = Decoder(Form(classes=CLASSES))
+            asked = [client.post("/ask", json={"id": f"{process} {i}", "x": [1] * n}) for i, n in enumerate(lengths)]
+            assert [one.status_code for one in asked] == [200 if n == 2 else 422 for n in lengths]
+            client.post("/answer", json={"id": f"{process} 1", "y": "yes"})
+
+
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        ({"a": None, "c": "u"}, "x, feature 'a' is missing, got null"),
+        ({"a": "old", "c": "u"}, "x, feature 'a' must be a number, got 'old'"),
+        ({"a": 1, "c": None}, "x, feature 'c' is missing, got null"),
+    ],
+)
+def test_a_client_is_not_told_what_whoever_declares_the_columns_can_do(x, said):
+    readers = Decoder(Form(features=["a", "c"], schema={"c": Nominal(["u", "v"])}))
+    assert read_event(ASK, {"id": 1, "x": x}, readers).error == said

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import nan
 from time import monotonic
 from typing import Any
 
@@ -147,6 +148,7 @@ class Service:
         self._restarts = {name: len(one.restarts) for name, one in online.panel.items() if hasattr(one, "restarts")}
         # Of a series, what has a path beside the prediction of the next value.
         self._series: Any = next((one for one in online.panel.values() if hasattr(one, "path")), None)
+        self._gaps: list[Message] = []  # in place of values that cannot be read
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
         self._more: dict[int, dict[str, Any]] = {}  # what is said beside predictions, by event of the transaction
         self._untimed = False  # whether the latest message had no time of its own
@@ -164,6 +166,8 @@ class Service:
             raise error
         if isinstance(error, BadMessage):
             self._place = error.position
+            if self._series is not None:  # time goes on, or all later values would be in another place of the season
+                self._gaps.append(Message(None, None, nan, error.position))
         self._voice.complain("skipped a bad message", str(error))
 
     def unknown(self, column: str, value: Any) -> None:
@@ -201,9 +205,10 @@ class Service:
                 self._place = message.position
                 if len(held) < self._settings.batch and monotonic() - since < self._settings.linger:
                     continue
-            self._commit(held, ending)
+            self._commit(held + self._gaps, ending)
             held = []
-        self._commit(held, ending)
+            self._gaps.clear()
+        self._commit(held + self._gaps, ending)
         self._output.note(self.online)
 
     def _commit(self, held: list[Message], ending: Ending) -> None:
@@ -227,6 +232,7 @@ class Service:
         if not held and self._untimed and self.online.ripening is not None:
             self.online.ripen()
         if not (held or overdue or place != self._reached):
+            self.online.refresh()
             return start
         lines: list[str] = []
         news: list[str] = []
@@ -239,6 +245,9 @@ class Service:
                     self._expire(id)
                 while stop < len(held) and (stop == start or monotonic() < until):
                     found = online.take(held[stop:])
+                    if self._series is not None and found[0].failure is not None and held[stop].y is not None:
+                        (gap,) = online.take([held[stop]._replace(y=nan)])
+                        found = [gap._replace(failure=found[0].failure)]
                     for message, taken in zip(held[stop:], found, strict=False):
                         self._happen(message, taken, lines, news)
                     stop += len(found)

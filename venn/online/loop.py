@@ -341,7 +341,8 @@ class Online(TakesTurns):
         Raises
         ------
         TypeError, ValueError
-            For a bad object or id, or an id that was used before: nothing happened. Or `update` of your own `Watches`
+            For a bad object or id, or an id that was used before: nothing happened, but that its time is known, by
+            which other labels ripen. Or `update` of your own `Watches`
             fails: the question counts, and all others have seen it.
         """
         self._check_open()
@@ -891,6 +892,15 @@ class Online(TakesTurns):
         if journal is not None:
             with suppress(JournalError):  # notified again if this process dies now
                 journal.reach(TOLD, run.events)
+
+    @asks
+    def refresh(self) -> None:
+        """Let viewers see the latest events, for a loop to which nothing comes for a while.
+
+        Events write what pages and metrics show, at most twice a second: of a burst, the last ones wait for another.
+        """
+        if self.journal is not None and self._guard.broken is None:
+            self._publish(self.journal, self._run.mark)
 
     def _publish(self, journal: Journal, now: float) -> None:
         """Write what viewers look at, if there is something new."""

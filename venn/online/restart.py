@@ -48,6 +48,7 @@ class RunSnapshot:
         self._alarms: list[tuple[str, int, int, float, Alarm]] = []  # not yet written
         self._points: list[tuple[int, float, dict[str, Any]]] = []
         self._shown = -FRESH  # when the latest figures were written, by the monotonic clock
+        self._events = -1  # of the run, at that time
 
     def note(self, now: float, rung: list[Rung]) -> None:
         """Record the alarms of the latest answer, and its point of the curves if it has one."""
@@ -82,13 +83,18 @@ class RunSnapshot:
 
     def due(self) -> bool:
         """Whether there is something to write."""
-        return bool(self._alarms or self._points) or time.monotonic() - self._shown >= FRESH
+        return bool(self._alarms or self._points) or self._late
+
+    @property
+    def _late(self) -> bool:
+        """Whether the latest figures are old."""
+        return self._run.events != self._events and time.monotonic() - self._shown >= FRESH
 
     def write(self, journal: Journal, now: float, last: bool = False) -> None:
         """Write what is due, or everything at the `last` moment of a run; what cannot be written waits."""
         told, monitors = self._run.told, self._run.monitors
         # With an alarm always: nothing may come after it for long, and the verdict must not be older than it.
-        late = last or bool(self._alarms) or time.monotonic() - self._shown >= FRESH
+        late = last or bool(self._alarms) or self._late
         with journal:
             for alarm in self._alarms:
                 journal.ring(*alarm)
@@ -100,7 +106,7 @@ class RunSnapshot:
             if late and (episodes := self._run.episodes()):
                 journal.show(EPISODES, self._run.answered, now, [one.plain() for one in episodes])
         if late:
-            self._shown = time.monotonic()
+            self._shown, self._events = time.monotonic(), self._run.events
         self._alarms.clear()
         self._points.clear()
 

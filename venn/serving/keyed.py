@@ -92,6 +92,9 @@ class FleetOwner(RunOwner):
     def _abandon(self, online: Any) -> None:
         """Do nothing: a transaction of a fleet rolls back by itself."""
 
+    def _rest(self, online: Any) -> None:
+        """Do nothing: each transaction of a fleet writes what its page shows."""
+
     @staticmethod
     def _events(online: Any) -> int:
         return 0  # there is no verdict for each event

@@ -128,7 +128,8 @@ def read_event(what: str, message: Any, readers: Readers) -> ModelEvent | Wrong:
             return ModelEvent(ASK, id, x=readers.point(message["x"]))
         return ModelEvent(ANSWER, id, y=readers.label(message["y"]))
     except WRONG as error:
-        return refused(str(error) or type(error).__name__)
+        # A reader adds what whoever declares the columns can do; a client cannot.
+        return refused(str(error).removesuffix(getattr(error, "remedy", "")) or type(error).__name__)
 
 
 def refused(error: str, status: int = 422) -> Wrong:

@@ -27,6 +27,7 @@ ASK, ANSWER, LOOK, PATH = "ask", "answer", "look", "path"
 VERDICTS = "venn served verdicts"  # in a journal, beside the positions of sources: states of the verdict by first event
 BATCH, LINGER = 512, 0.2  # events in a transaction at most, and seconds that it takes, about
 MOST = 10_000  # events that wait, at most
+RESTING = 1.0  # seconds without events after which the page shows the last ones, too
 GATHERING = 0.004  # seconds to wait for as many events as the latest block had, if it had several
 OFTEN = 0.25  # seconds from one look at the verdict to the next, while nothing rings
 CALM = 0.5  # weight of the older speed when a new one is measured
@@ -187,7 +188,7 @@ class RunOwner:
                 with self._news:
                     self._online = online
                     self._news.notify_all()
-                while self._await():
+                while self._await(online):
                     self._block(online)
         except BaseException as error:
             self.failure = error
@@ -209,13 +210,20 @@ class RunOwner:
     def _abandon(self, online: Online) -> None:
         online.abandon()
 
-    def _await(self) -> bool:
+    def _rest(self, online: Online) -> None:
+        online.refresh()
+
+    def _await(self, online: Online) -> bool:
         """Wait for events; return False when there will be none.
 
         Clients that were answered together ask again nearly together, so it waits a little for them.
         """
         with self._news:
-            self._news.wait_for(lambda: self._waiting or self._ending)
+            came = self._news.wait_for(lambda: self._waiting or self._ending, RESTING)
+        if not came:
+            self._rest(online)
+            with self._news:
+                self._news.wait_for(lambda: self._waiting or self._ending)
         until = monotonic() + GATHERING
         while self._count < self._latest and not self._ending and monotonic() < until:
             sleep(GATHERING / 8)
