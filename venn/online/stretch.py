@@ -19,6 +19,7 @@ from venn.online.journal import Journal, checked_id
 from venn.online.restart import RunSnapshot, spacing
 from venn.online.ripening import moment
 from venn.online.run import OFTEN, Run, Waiting
+from venn.predictors.blocks import dumps
 from venn.show.view import figures_of
 
 EXAMPLES, QUESTIONS, ANSWERS = "examples", "questions", "answers"
@@ -42,6 +43,15 @@ class SaidTogether:
     def plain(self, i: int) -> dict[str, dict[str, Any]]:
         """Return the same as plain data."""
         return {name: each[i] for name, each in self._plain.items()}
+
+    @cached_property
+    def _json(self) -> list[str]:
+        named = [[f"{dumps(name)}: {one}" for one in block.json()] for name, block in self._outlooks.items()]
+        return [f"{{{', '.join(each)}}}" for each in zip(*named, strict=True)]
+
+    def json(self, i: int) -> str:
+        """Return the JSON of the same."""
+        return self._json[i]
 
 
 class Happened(NamedTuple):
