@@ -438,8 +438,11 @@ class Monitor(TakesTurns, Watching):
         return self._together.calm(scored.part(slice(few)), self._smoothing.block(n, few))
 
     @changes
-    def go_on(self, scored: Scored, looked: Sequence[int] = ()) -> list[dict[str, Any]]:
-        """Make at most as many steps as `quiet` has just returned; return the figures at the given places."""
+    def go_on(self, scored: Scored, looked: Sequence[int] = (), means: bool = True) -> list[dict[str, Any]]:
+        """Make at most as many steps as `quiet` has just returned; return the figures at the given places.
+
+        Without `means` only the evidence, as where somebody else has the curves.
+        """
         size, done, evidence = len(scored.truths), 0, list[list[dict[str, Any]]]()
         if not size:
             return []
@@ -452,7 +455,10 @@ class Monitor(TakesTurns, Watching):
             if len(evidence) < len(looked):
                 evidence.append(self._shown_evidence())
             done = stop
-        return [{**means, "evidence": one} for means, one in zip(self._add(scored, looked), evidence, strict=True)]
+        figures = [{"evidence": one} for one in evidence]
+        for one, curves in zip(figures, self._add(scored, looked if means else ()), strict=False):
+            one |= curves
+        return figures
 
     def _add(self, scored: Scored, looked: Sequence[int] = ()) -> list[dict[str, Any]]:
         """Add steps to all curves, after those that wait; return the means after so many of them."""
@@ -722,13 +728,16 @@ class Monitor(TakesTurns, Watching):
         return shown
 
     @asks
-    def figures(self) -> dict[str, Any]:
-        """Return what a point of the curves needs of the snapshot: ``curves``, ``window`` and ``evidence``."""
-        self._settle()
-        means = {"curves": {}, "window": {"size": 0}}
-        if self.n:
-            means = self._shown_means(self.n, self._means.of_all(), self._latest(min(self.n, self.window)))
-        return {**means, "evidence": self._shown_evidence()}
+    def figures(self, means: bool = True) -> dict[str, Any]:
+        """Return what a point of the curves needs of the snapshot: ``curves``, ``window`` and ``evidence``.
+
+        Without `means` only the evidence.
+        """
+        found: dict[str, Any] = {"curves": {}, "window": {"size": 0}}
+        if means and self.n:
+            self._draw()
+            found = self._shown_means(self.n, self._means.of_all(), self._latest(min(self.n, self.window)))
+        return {**found, "evidence": self._shown_evidence()}
 
 
 def _no_steps(count: int, breadth: int) -> Scored:

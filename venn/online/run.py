@@ -144,7 +144,7 @@ class Run:
         """Return the evidence of each monitor, for a point of the curves."""
         seen = self.by_predictor.items()
         return {
-            name: one.figures() if isinstance(one, Monitor) else one.snapshot()
+            name: one.figures(means=False) if isinstance(one, Monitor) else one.snapshot()
             for name, one in seen
             if name in self.told
         }
