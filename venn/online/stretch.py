@@ -19,7 +19,7 @@ from venn.online.journal import Journal, checked_id
 from venn.online.restart import RunSnapshot, spacing
 from venn.online.ripening import moment
 from venn.online.run import OFTEN, Run, Waiting
-from venn.predictors.blocks import dumps
+from venn.predictors.blocks import block_of, dumps
 from venn.show.view import figures_of
 
 EXAMPLES, QUESTIONS, ANSWERS = "examples", "questions", "answers"
@@ -233,7 +233,9 @@ class Stretch:
                 return None
             count, blocks = found
             self._many = SaidTogether(panel.outlooks(blocks)) if self.kind == EXAMPLES else None
-            told = {name: [one.predictions[name] for one in before[:count]] for name in panel} if before else blocks
+            told = blocks
+            if before:
+                told = {name: block_of([one.predictions[name] for one in before[:count]]) for name in panel}
             self._tell(told, self._codes[:count])
         run.ahead = {}
         if self._journal is not None:
