@@ -533,6 +533,10 @@ class Decoder:
             values = x
         else:
             raise ValueError(f"x must be a list of numbers or an object from feature to value, got {shown(x)}")
+        return self.row(values, x)
+
+    def row(self, values: list[Any], x: Any = None) -> Any:
+        """Return the object of values in the order of the features; errors show the `x` that had them."""
         if not values:
             raise ValueError("x must have at least one value, got none")
         if self._form.make is not None:
@@ -554,7 +558,8 @@ class Decoder:
             with np.errstate(over="ignore"):
                 encoded = self._form.scaling(encoded)
             if not np.isfinite(encoded).all():
-                raise ValueError(f"x must stay finite when scaled, got {shown(x)}")
+                given = dict(zip(self.features or (), values, strict=True)) if x is None else x
+                raise ValueError(f"x must stay finite when scaled, got {shown(given)}")
         encoded.setflags(write=False)
         self._encoder = encoder
         return encoded

@@ -332,9 +332,9 @@ def test_whoever_looks_at_a_monitor_in_a_block_changes_nothing(monkeypatch):
     alone, model = (venn.Forecaster(scorer=scorer) for _ in range(2))
     said, go_on = one_by_one(alone, X, y), venn.Monitor.go_on
 
-    def seen(self, steps, looked=()):
+    def seen(self, steps, *how):
         self.snapshot()
-        return go_on(self, steps, looked)
+        return go_on(self, steps, *how)
 
     monkeypatch.setattr(venn.Monitor, "go_on", seen)
     assert same(in_blocks_of(70, model, X, y), said)

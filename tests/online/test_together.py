@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from contextlib import closing
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from streams.messages import Message, TimedMessage
 from venn.online import checkpoint
 from venn.online.stretch import Stretch
 from venn.prediction import plain
+from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyPredictionSets
 from venn.serving.owner import ModelEvent, RunOwner
 
 TABLES = (
@@ -290,6 +292,18 @@ def test_blocks_as_plain_data_are_what_each_prediction_is(classes):
     model = venn.Forecaster(scorer=fitted(GaussianNB(), classes))
     for name, block in dict(model.replay_many(*rows(classes, 60, 2))).items():
         assert block.plain() == [plain(block[i]) for i in range(60)], name
+        assert block.json() == [json.dumps(one) for one in block.plain()], name
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), (0, 1), (False, True), ('50%\n"', "%s é"), ("1", 1)])
+def test_blocks_as_json_are_what_python_writes_whatever_the_labels_and_numbers(classes):
+    small = np.array([0.0, 5e-324, 1e-300, 3.1e-7, 9.999999999999999e-05, 1e-4, 0.1, 1 / 3, 0.5])
+    proba = np.column_stack([small, 1.0 - small])
+    pairs = np.stack([proba, np.minimum(proba * 1.5, 1.0)], axis=-1)
+    for block in (ManyForecasts(proba, classes), ManyClassIntervals(pairs, classes), ManyPredictionSets(proba, classes)):
+        assert block.json() == [json.dumps(one) for one in block.plain()]
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        ManyForecasts(np.array([[np.nan, 1.0]]), classes).json()
 
 
 def test_events_at_hand_are_followed_in_blocks_and_yield_the_same(scorer, tmp_path):

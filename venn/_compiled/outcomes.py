@@ -225,3 +225,23 @@ def mean_of_latest(ring, n, size, window, means):  # type: ignore[no-untyped-def
             means[j] += row[j]
     for j in range(len(means)):
         means[j] /= size
+
+
+@compiled
+def keep_latest(ring, n, window, table, stops, means):  # type: ignore[no-untyped-def]
+    """Put rows after n others into their places; write the means of the latest ones after each of some stops."""
+    done = 0
+    for k in range(len(stops)):
+        keep_rows(ring, n, window, table, done, stops[k])
+        done = stops[k]
+        mean_of_latest(ring, n + done, min(n + done, window), window, means[k])
+    keep_rows(ring, n, window, table, done, len(table))
+
+
+@compiled
+def keep_rows(ring, n, window, table, start, stop):  # type: ignore[no-untyped-def]
+    """Put rows from `start` to `stop` into their places after n + `start` others."""
+    for i in range(start, stop):
+        row = ring[(n + i) % window]
+        for j in range(table.shape[1]):
+            row[j] = table[i, j]

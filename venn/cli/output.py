@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import sys
@@ -18,6 +17,7 @@ from venn.online.chain import decode
 from venn.online.journal import Journal
 from venn.online.loop import Online
 from venn.prediction import Label, Prediction, plain
+from venn.predictors.blocks import dumps
 
 KEY = "output"  # key beside the positions of sources in the journal
 COLUMNS = "columns of "  # and a source's name: how its columns are read, also there
@@ -51,13 +51,15 @@ def prediction_line(
     '{"id": "k", "event": 3, "predictions": {"conformal": {"label": "no", "p_values": {"no": 0.5, "yes": 0.25},
     "guaranteed": "error rate"}}}'
     """
-    return plain_line(event, id, {name: plain(prediction) for name, prediction in predictions.items()}, y, more)
+    said = dumps({name: plain(prediction) for name, prediction in predictions.items()})
+    return json_line(event, id, said, y, more)
 
 
-def plain_line(event: int, id: int | str, said: Any, y: Label | None = None, more: Any = None) -> str:
-    """Return the line for predictions that are plain data."""
-    label = {} if y is None else {"y": y}
-    return json.dumps({"id": id, "event": event, **label, **(more or {}), "predictions": said}, allow_nan=False)
+def json_line(event: int, id: int | str, said: str, y: Label | None = None, more: Any = None) -> str:
+    """Return the line for predictions that are JSON already."""
+    beside = ({} if y is None else {"y": y}) | (more or {})
+    texts = "".join(f"{dumps(key)}: {dumps(value)}, " for key, value in beside.items())
+    return f'{{"id": {dumps(id)}, "event": {event}, {texts}"predictions": {said}}}'
 
 
 def only_predictions(option: str, path: str) -> None:

@@ -6,7 +6,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from math import nan
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -166,10 +166,10 @@ class GivenModel:
             if {type(one) for one in cells} <= {float, int}:
                 return np.array(cells) if np.isfinite(cells).all() else None
             text = "".join(cells)
-            found = np.array([float(one) for one in cells]) if text.isascii() and "_" not in text else None
+            found = list(map(float, cells)) if text.isascii() and "_" not in text else [nan]
         except (TypeError, ValueError):  # one is no text, or shows no number
             return None
-        return found if found is not None and np.isfinite(found).all() else None
+        return np.array(found) if all(map(isfinite, found)) else None
 
     def _number(self, name: Any, cell: Any) -> float:
         value, _ = self._cells[""].read(name, cell)

@@ -18,7 +18,7 @@ from venn.cli.columns import live_advice
 from venn.cli.commands import Ending
 from venn.cli.errors import warned
 from venn.cli.options import Config
-from venn.cli.output import COLUMNS, KEY, Output, plain_line, prediction_line
+from venn.cli.output import COLUMNS, KEY, Output, json_line, prediction_line
 from venn.cli.patience import Patience
 from venn.machines.machine import NotConverged
 from venn.monitors.alarms import shares
@@ -305,7 +305,7 @@ class Service:
             if taken.many is None:
                 lines.append(prediction_line(taken.asked, taken.id, predictions, y, more))
             else:
-                lines.append(plain_line(taken.asked, taken.id, taken.many.plain(taken.place), y, more))
+                lines.append(json_line(taken.asked, taken.id, taken.many.json(taken.place), y, more))
 
     def _which(self, message: Message) -> str:
         return f"{self.source.name} at {message.position}"

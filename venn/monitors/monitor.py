@@ -438,35 +438,56 @@ class Monitor(TakesTurns, Watching):
         return self._together.calm(scored.part(slice(few)), self._smoothing.block(n, few))
 
     @changes
-    def go_on(self, scored: Scored, looked: Sequence[int] = ()) -> list[dict[str, Any]]:
-        """Make at most as many steps as `quiet` has just returned; return the figures at the given places."""
-        size, done, shown = len(scored.truths), 0, list[dict[str, Any]]()
+    def go_on(self, scored: Scored, looked: Sequence[int] = (), means: bool = True) -> list[dict[str, Any]]:
+        """Make at most as many steps as `quiet` has just returned; return the figures at the given places.
+
+        Without `means` only the evidence, as where somebody else has the curves.
+        """
+        size, done, evidence = len(scored.truths), 0, list[list[dict[str, Any]]]()
         if not size:
-            return shown
+            return []
         self._last = None
         taus = self._smoothing.block(self.n, size)
         self._draw()
         for stop in (*looked, size):
             if stop > done:
-                part = scored.part(slice(done, stop))
-                self._together.go_on(part, taus[done:stop])
-                self._add(part)
-            if len(shown) < len(looked):
-                shown.append(self.figures())
+                self._together.go_on(scored.part(slice(done, stop)), taus[done:stop])
+            if len(evidence) < len(looked):
+                evidence.append(self._shown_evidence())
             done = stop
-        return shown
+        figures = [{"evidence": one} for one in evidence]
+        for one, curves in zip(figures, self._add(scored, looked if means else ()), strict=False):
+            one |= curves
+        return figures
 
-    def _add(self, scored: Scored) -> None:
-        """Add steps to all curves, after those that wait."""
-        kind, means = self._kind, self._means
-        table = np.empty((len(scored.truths), len(kind.columns)))
+    def _add(self, scored: Scored, looked: Sequence[int] = ()) -> list[dict[str, Any]]:
+        """Add steps to all curves, after those that wait; return the means after so many of them."""
+        kind, means, n = self._kind, self._means, self._means.n
+        table, before = np.empty((len(scored.truths), len(kind.columns))), means.sums.copy()
         hits = kind.add_many(scored, self.clip, means.sums, table)
-        means.extend(table)
+        latest = means.extend(table, looked)
         if kind.calibrated:
             self._calibration.update_many(np.minimum(scored.numbers[:, CONFIDENCE], 1.0), hits)
         self._accuracy.update_many(hits.astype(np.float64))
         if self._truths is not None:
             self._truths.extend(scored.truths.astype(np.int64).tolist())
+        if not looked:
+            return []
+        steps = np.array(looked)
+        sums = np.vstack([before, table]).cumsum(axis=0)[steps]  # in their order, as `add_many` adds them
+        counts = n + steps
+        each = zip(counts.tolist(), means.named(sums / counts[:, None]), latest, strict=True)
+        return [self._shown_means(*one) for one in each]
+
+    def _shown_means(self, n: int, of_all: dict[str, float], of_latest: dict[str, float]) -> dict[str, Any]:
+        """Return what a point of the curves needs of the means over n steps, and over the latest of these."""
+        window = self._kind.finished(of_latest) | {"size": min(n, self.window)}
+        return {"curves": self._kind.finished(of_all), "window": window}
+
+    def _shown_evidence(self) -> list[dict[str, Any]]:
+        """Return one entry for each detector, after the steps of the loop."""
+        self._together.settle()
+        return [entry for evidence in self._evidence for entry in evidence.snapshot()]
 
     @changes
     def take(self, scored: Scored, i: int) -> tuple[Alarm, ...]:
@@ -707,19 +728,16 @@ class Monitor(TakesTurns, Watching):
         return shown
 
     @asks
-    def figures(self) -> dict[str, Any]:
-        """Return what a point of the curves needs of the snapshot: ``curves``, ``window`` and ``evidence``."""
-        self._settle()
-        shown: dict[str, Any] = {
-            "curves": {},
-            "window": {"size": 0},
-            "evidence": [entry for evidence in self._evidence for entry in evidence.snapshot()],
-        }
-        if self.n:
-            size = min(self.n, self.window)
-            shown["curves"] = self._kind.finished(self._means.of_all())
-            shown["window"] = self._kind.finished(self._latest(size)) | {"size": size}
-        return shown
+    def figures(self, means: bool = True) -> dict[str, Any]:
+        """Return what a point of the curves needs of the snapshot: ``curves``, ``window`` and ``evidence``.
+
+        Without `means` only the evidence.
+        """
+        found: dict[str, Any] = {"curves": {}, "window": {"size": 0}}
+        if means and self.n:
+            self._draw()
+            found = self._shown_means(self.n, self._means.of_all(), self._latest(min(self.n, self.window)))
+        return {**found, "evidence": self._shown_evidence()}
 
 
 def _no_steps(count: int, breadth: int) -> Scored:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from venn._compiled.outcomes import mean_of_latest
+from venn._compiled.outcomes import keep_latest, mean_of_latest
 from venn.machines.machine import grown
 from venn.parameters import (
     LARGEST_INTEGER,
@@ -435,25 +436,28 @@ class Means(Saved):
         """Number of steps, sums and latest rows."""
         return super().state | {"ring": self._ring[: min(self.n, self.window)].copy()}
 
-    def extend(self, table: Floats) -> None:
-        """Keep the rows of several new steps."""
+    def extend(self, table: Floats, stops: Sequence[int] = ()) -> list[dict[str, float]]:
+        """Keep the rows of several new steps; return the means over the window after so many of these."""
         before, self.n = self.n, self.n + len(table)
         if (held := min(self.n, self.window)) > len(self._ring):
             self._ring = grown(self._ring, min(max(2 * held, ROWS), self.window), len(self.names))
-        self._ring[np.arange(before, self.n)[-self.window :] % self.window] = table[-self.window :]
+        means = np.empty((len(stops), len(self.names)))
+        keep_latest(self._ring, before, self.window, table, np.array(stops, np.int64), means)
+        return self.named(means)
 
     def of_all(self) -> dict[str, float]:
         """Return the means over all steps, at least one."""
-        return self._named(self.sums / self.n)
+        return self.named(self.sums[None] / self.n)[0]
 
     def of_latest(self, size: int) -> dict[str, float]:
         """Return the means over the latest steps, as many as the window has at most."""
-        means = np.empty(len(self.names))
-        mean_of_latest(self._ring, self.n, min(size, self.window), self.window, means)
-        return self._named(means)
+        means = np.empty((1, len(self.names)))
+        mean_of_latest(self._ring, self.n, min(size, self.window), self.window, means[0])
+        return self.named(means)[0]
 
-    def _named(self, means: Floats) -> dict[str, float]:
-        return dict(zip(self.names, means.tolist(), strict=True))
+    def named(self, means: Floats) -> list[dict[str, float]]:
+        """Return rows of means by name."""
+        return [dict(zip(self.names, row, strict=True)) for row in means.tolist()]
 
 
 # -------------------------------------------------------------------------------------------------------------- running

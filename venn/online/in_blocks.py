@@ -270,7 +270,7 @@ class InBlocks(Panel):
             rest = [one.part(slice(done, None)) for one in steps]
             calm = min(one.quiet(each) for one, each in zip(monitors, rest, strict=True))
             looked = [] if along is None else along.looked(calm)
-            shown = [one.go_on(each.part(slice(calm)), looked) for one, each in zip(monitors, rest, strict=True)]
+            shown = [one.go_on(each.part(slice(calm)), looked, False) for one, each in zip(monitors, rest, strict=True)]
             if calm and along is not None:
                 along.calm(done, calm, dict(zip(self.claiming, shown, strict=True)))
             done += calm

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from venn.monitors.alarms import Alarm
@@ -129,6 +130,7 @@ class Run:
         #: The latest questions, and those of the latest answers: what a `Moment` has of each.
         self._latest = {what: deque[tuple[Any, ...]](maxlen=REMEMBERED) for what in (QUESTIONS, ANSWERS)}
         self._moments: dict[tuple[str, int], tuple[Any, ...]] = {}  # the same of steps that changes name
+        self._sighted: list[Any] | None = []  # the changes that these are of, each with the run's number of its step 0
 
     @property
     def events(self) -> int:
@@ -144,7 +146,7 @@ class Run:
         """Return the evidence of each monitor, for a point of the curves."""
         seen = self.by_predictor.items()
         return {
-            name: one.figures() if isinstance(one, Monitor) else one.snapshot()
+            name: one.figures(means=False) if isinstance(one, Monitor) else one.snapshot()
             for name, one in seen
             if name in self.told
         }
@@ -217,22 +219,24 @@ class Run:
         """Keep the questions of the steps that changes name while they are still known, and queue the news."""
         if not self.rung and self.events % OFTEN:
             return
-        found: dict[tuple[str, int], tuple[Any, ...]] = {}
-        for name, one in self.monitors.items():
-            for case in one.cases if isinstance(one, Watching) else ():
-                counts = one.counts(case.part)
-                for step in (case.change.lower, case.change.step, case.first, case.last, case.anew, case.ended):
-                    at = counts, self._step(name, counts, step)
-                    known = self._moments.get(at) or self._looked_up(*at)
-                    if step and known is not None:
-                        found[at] = known
+        watchers = {name: one for name, one in self.monitors.items() if isinstance(one, Watching)}
+        each = [(one, name, one.counts(case.part), case) for name, one in watchers.items() for case in one.cases]
+        sighted = [(name, case, self._step(one, name, counts, 0)) for one, name, counts, case in each]
+        if sighted == self._sighted:  # as they were: their questions are known, and so is whoever was told
+            return
+        self._sighted, found = sighted, dict[tuple[str, int], tuple[Any, ...]]()
+        for one, name, counts, case in each:
+            for step in (case.change.lower, case.change.step, case.first, case.last, case.anew, case.ended):
+                at = counts, self._step(one, name, counts, step)
+                known = self._moments.get(at) or self._looked_up(*at)
+                if step and known is not None:
+                    found[at] = known
         self._moments = found
         self.untold += [(self.events, *one) for one in self._herald.news(self.episodes())]
 
-    def _step(self, name: str, counts: str, step: int) -> int:
+    def _step(self, one: Any, name: str, counts: str, step: int) -> int:
         """Return the run's number of a watcher's step: a watcher may have seen more or fewer steps than the run."""
         done = self.asked if counts == QUESTIONS else self.answered
-        one = self.monitors[name]
         return int(done - (one.n - self.ahead.get(name, 0) - step))
 
     @property
@@ -245,15 +249,16 @@ class Run:
         back = (self.asked if counts == QUESTIONS else self.answered) - step
         return latest[-1 - back] if 0 <= back < len(latest) else None
 
-    def moment(self, name: str, counts: str, step: int) -> Moment:
+    def _moment(self, watchers: Mapping[str, Any], name: str, counts: str, step: int) -> Moment:
         """Return the question of a step of a watcher: its number alone, where time and id are no longer known."""
-        own = self._step(name, counts, step)
+        own = self._step(watchers[name], name, counts, step)
         known = self._moments.get((counts, own)) or self._looked_up(counts, own)
         return Moment(max(own, 0)) if known is None else Moment(*known)
 
     def episodes(self) -> Episodes:
         """Return the changes so far, each with its questions."""
-        return episodes_of(self.monitors, self.moment)
+        watchers = self.monitors
+        return episodes_of(watchers, partial(self._moment, watchers))
 
     def _settle(self) -> None:
         """Give the floors what is known now, in the order of the questions."""
@@ -440,7 +445,7 @@ class Run:
         one = self.monitors[name]
         if verdict.since is not None:
             counts = one.counts() if isinstance(one, Watching) else ANSWERS
-            verdict = replace(verdict, at=self.moment(name, counts, verdict.since))
+            verdict = replace(verdict, at=self._moment({name: one}, name, counts, verdict.since))
         if not isinstance(one, Monitor):
             return verdict
         if verdict.state == USELESS:  # it may have begun anew because of a change that others have seen
@@ -497,6 +502,7 @@ class Run:
         self.rings = state["alarms"]
         self._latest = {what: deque(map(tuple, one), REMEMBERED) for what, one in state["latest"].items()}
         self._moments = {(counts, step): tuple(of) for counts, step, *of in state["moments"]}
+        self._sighted = None
         self._herald.restore(state["heard"])
         self.untold = [(at, stage, Episode.of(one)) for at, stage, one in state["untold"]]
         self.waiting, self.mark = waiting, state["mark"]

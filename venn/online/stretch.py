@@ -19,6 +19,7 @@ from venn.online.journal import Journal, checked_id
 from venn.online.restart import RunSnapshot, spacing
 from venn.online.ripening import moment
 from venn.online.run import OFTEN, Run, Waiting
+from venn.predictors.blocks import block_of, dumps
 from venn.show.view import figures_of
 
 EXAMPLES, QUESTIONS, ANSWERS = "examples", "questions", "answers"
@@ -42,6 +43,15 @@ class SaidTogether:
     def plain(self, i: int) -> dict[str, dict[str, Any]]:
         """Return the same as plain data."""
         return {name: each[i] for name, each in self._plain.items()}
+
+    @cached_property
+    def _json(self) -> list[str]:
+        named = [[f"{dumps(name)}: {one}" for one in block.json()] for name, block in self._outlooks.items()]
+        return [f"{{{', '.join(each)}}}" for each in zip(*named, strict=True)]
+
+    def json(self, i: int) -> str:
+        """Return the JSON of the same."""
+        return self._json[i]
 
 
 class Happened(NamedTuple):
@@ -223,7 +233,9 @@ class Stretch:
                 return None
             count, blocks = found
             self._many = SaidTogether(panel.outlooks(blocks)) if self.kind == EXAMPLES else None
-            told = {name: [one.predictions[name] for one in before[:count]] for name in panel} if before else blocks
+            told = blocks
+            if before:
+                told = {name: block_of([one.predictions[name] for one in before[:count]]) for name in panel}
             self._tell(told, self._codes[:count])
         run.ahead = {}
         if self._journal is not None:

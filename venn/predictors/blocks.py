@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from json import JSONEncoder
 from typing import Any, ClassVar, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,8 @@ from venn.prediction import (
     significance,
 )
 from venn.saved import arguments_of
+
+dumps = JSONEncoder(allow_nan=False).encode
 
 
 class Many(Says[Floats]):
@@ -104,9 +108,8 @@ class Many(Says[Floats]):
         {'no': 0.25, 'yes': 0.75}
         """
         keys, spelt, columns = [], [spelled(label) for label in self.classes], list[Any]()
-        for name in self.says:
-            value = self.labels if name == "label" else getattr(self, name)
-            keys.append("probabilities" if name == "proba" else name)
+        for key, value in self._said.items():
+            keys.append(key)
             if isinstance(value, str):
                 columns.append([value] * len(self))
             elif isinstance(value, np.ndarray) and value.ndim > 1:
@@ -115,8 +118,55 @@ class Many(Says[Floats]):
                 columns.append(value.tolist() if isinstance(value, np.ndarray) else value)
         return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
 
+    @property
+    def _said(self) -> dict[str, Any]:
+        """What `plain` writes: labels or an array with a row for each object, or a text for all."""
+        names = {name: "probabilities" if name == "proba" else name for name in self.says}
+        return {key: self.labels if name == "label" else getattr(self, name) for name, key in names.items()}
+
+    def json(self) -> list[str]:
+        """Return the JSON of what `plain` returns for each object, to the byte as `json.dumps` writes it, but faster.
+
+        Examples
+        --------
+        >>> ManyForecasts(np.array([[0.25, 0.75]]), ("no", "yes")).json()[0][:59]
+        '{"label": "yes", "best": "yes", "lower": 0.75, "upper": 0.7'
+        """
+        said, spelt = self._said, [spelled(label) for label in self.classes]
+        numbers = [value.reshape(len(self), -1) for value in said.values() if isinstance(value, np.ndarray)]
+        table = np.concatenate(numbers, axis=1)
+        if table.dtype != np.float64 or not np.isfinite(table).all() or len(set(spelt)) < len(spelt):
+            return [dumps(one) for one in self.plain()]
+        texts, place, width = _texts_of(table.ravel()), 0, table.shape[1]
+        labels = {label: dumps(label) for label in self.classes}
+        pieces, columns = [], list[Sequence[str]]()
+        for key, value in said.items():
+            if isinstance(value, str):
+                piece = dumps(value).replace("%", "%%")
+            elif isinstance(value, list):
+                piece = "%s"
+                columns.append([labels[label] for label in value])
+            else:
+                count, hole = value[0].size, "[%s, %s]" if value.ndim > 2 else "%s"
+                columns += [texts[place + k :: width] for k in range(count)]
+                place += count
+                each = [f"{dumps(name)}: ".replace("%", "%%") + hole for name in spelt]
+                piece = hole if value.ndim == 1 else f"{{{', '.join(each)}}}"
+            pieces.append(f"{dumps(key)}: {piece}")
+        template = f"{{{', '.join(pieces)}}}"
+        return [template % row for row in zip(*columns, strict=True)]
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} objects, classes {list(self.classes)!r})"
+
+
+def _texts_of(values: Floats) -> list[str]:
+    """Return finite numbers as `json.dumps` writes them."""
+    texts = msgspec.json.encode(values.tolist())[1:-1].decode().split(",")
+    sizes = np.abs(values)
+    for i in np.flatnonzero((sizes >= 1e16) | ((sizes < 1e-4) & (sizes > 0.0))).tolist():  # with an exponent
+        texts[i] = repr(values.item(i))
+    return texts
 
 
 class ManyOfProbabilities(Many, SaysProbabilities[Floats]):

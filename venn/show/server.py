@@ -233,13 +233,15 @@ def routed(routes: Sequence[Any], first: str, lifespan: Any = None) -> ASGI:
     """
     nowhere = Nowhere(first)
     router = Router(routes, redirect_slashes=False, default=nowhere, lifespan=lifespan)
+    fixed = {one.path: one.app for one in routes if isinstance(one, Route) and not one.param_convertors}
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        encoded = scope["type"] == "http" and b"%" in (scope.get("raw_path") or b"")
-        if encoded and not path_in(scope).startswith("/questions/"):
-            await nowhere(scope, receive, send)
-        else:
+        if scope["type"] != "http":
             await router(scope, receive, send)
+            return
+        path = path_in(scope)
+        encoded = b"%" in (scope.get("raw_path") or b"") and not path.startswith("/questions/")
+        await (nowhere if encoded else fixed.get(path, router))(scope, receive, send)
 
     return app
 
