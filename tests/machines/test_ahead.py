@@ -68,7 +68,7 @@ def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
     expected = said(make(), X, y)  # too few for another process
     began, begin = [], FitAhead.__init__
     monkeypatch.setattr(
-        FitAhead, "__init__", lambda self, *given: (began.append(len(given[1])), begin(self, *given))[1]
+        FitAhead, "__init__", lambda self, *given: (began.append(len(given[1][0])), begin(self, *given))[1]
     )
     monkeypatch.setattr(fit_ahead, "LONG", 1)
     monkeypatch.setattr(FitAhead, "begun", True)
@@ -120,24 +120,24 @@ def test_a_fit_that_fails_is_made_here_and_says_why(monkeypatch):
 def test_one_process_at_a_time_and_none_is_left_behind(monkeypatch):
     monkeypatch.setattr(fit_ahead, "LONG", 1)
     X, y = table()
-    running, fits = FitAhead(time.sleep, 60), Fits()
+    running, fits = FitAhead(time.sleep, (60,)), Fits()
     monkeypatch.setattr(fit_ahead, "_latest", ref(running))
     assert running.runs
     fits.begin(double, X, y)
-    assert fits.found is None
+    assert fits.ahead[1] is None
     assert fit_ahead.busy()
     process = running.process
     del running
     assert process.poll() is not None, "whoever is not waited for is stopped"
     fits.begin(double, X[:9], y)
-    assert isinstance(fits.found, FitAhead)
-    assert not fits.found.begun, "it is not waited for"
+    assert isinstance(fits.ahead[1], FitAhead)
+    assert not fits.ahead[1].begun, "it is not waited for"
     assert (fits.to(double, X[:9], y) == 2 * X[:9]).all()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_process_leaves_the_fit_to_its_parent():
-    one = FitAhead(abs, -3)
+    one = FitAhead(abs, (-3,))
     child = os.fork()
     if not child:
         os._exit(0 if one.result() is None and not one.runs else 1)
@@ -146,8 +146,7 @@ def test_a_forked_process_leaves_the_fit_to_its_parent():
 
 
 def test_threads_may_wait_for_the_same_fit():
-    """One of them has the answer, and the others make their own."""
-    one, answers, errors = FitAhead(abs, -3), [], []
+    one, answers, errors = FitAhead(abs, (-3,)), [], []
 
     def ask():
         try:
@@ -161,15 +160,15 @@ def test_threads_may_wait_for_the_same_fit():
     for thread in threads:
         thread.join()
     assert not errors
-    assert sorted(answers, key=str) == [3, None, None, None]
+    assert answers == [3] * 4
 
 
 def test_what_a_call_or_its_process_prints_is_no_answer(tmp_path, monkeypatch):
-    assert FitAhead(exec, "print('x' * 100_000)").result() is None  # what exec returns
-    assert FitAhead(eval, "print('x' * 100_000) or 7").result() == 7
+    assert FitAhead(exec, ("print('x' * 100_000)",)).result() is None  # what exec returns
+    assert FitAhead(eval, ("print('x' * 100_000) or 7",)).result() == 7
     (tmp_path / "sitecustomize.py").write_text("print('good morning')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert FitAhead(abs, -3).result() is None
+    assert FitAhead(abs, (-3,)).result() is None
 
 
 def test_a_frozen_program_does_not_begin_itself_again(monkeypatch):
@@ -177,13 +176,13 @@ def test_a_frozen_program_does_not_begin_itself_again(monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     fits = Fits()
     fits.begin(double, *table())
-    assert fits.found is None
+    assert fits.ahead[1] is None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="elsewhere a process does not learn that another has ended")
 def test_a_process_whose_asker_was_killed_ends():
     code = (
-        "import time, os; from venn.machines.fit_ahead import FitAhead; one = FitAhead(time.sleep, 60);"
+        "import time, os; from venn.machines.fit_ahead import FitAhead; one = FitAhead(time.sleep, (60,));"
         "print(one.process.pid, flush=True); time.sleep(1.5); os._exit(9)"
     )
     asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -203,7 +202,35 @@ def alive(pid):
     return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")
 
 
-def test_whoever_looks_while_another_thread_takes_the_answer_finds_none():
-    one = FitAhead(int, 3)
-    vars(one)["_came"].close()
-    assert not one.begun
+def test_calls_are_made_in_turn_and_after_one_that_fails_there_are_none():
+    one = FitAhead(range, (3,), (1, 2), ("x",), (5,))
+    assert one.result(1) == range(1, 2)
+    assert [one.result(i) for i in range(4)] == [range(3), range(1, 2), None, None]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_replay_of_what_is_at_hand_has_the_answers_of_one_as_it_comes(late, monkeypatch):
+    """Fits to examples that are known are made before their turn, and where they do not come they are made here."""
+    X, y = table(n=120)
+    asked, ask = [], FitAhead.result
+    monkeypatch.setattr(FitAhead, "result", lambda self, i: (found := ask(self, i), asked.append(found is not None))[0])
+    monkeypatch.setattr(FitAhead, "begun", not late)
+    monkeypatch.setattr("venn.predictors.refits.SLOW", 60)
+
+    def replayed(stream, panel):
+        record = venn.replay(stream, panel, progress=False)
+        return record.table(), record.outcomes("forecast").lower.tobytes(), len(asked)
+
+    def panel():
+        return venn.Panel(forecast=venn.predictors.ExpertMixture([Refits([0, 1], first=81)]))
+
+    examples = list(zip(X, y.tolist(), strict=True))
+    as_they_come = replayed(iter(examples), panel())
+    assert as_they_come[2] == 0
+    assert replayed(examples, panel())[:2] == as_they_come[:2]
+    assert asked == [True] * (0 if late else 2), "at 81 and 113"
+    asked.clear()
+    model = panel()
+    model.learn_one(*examples[0])
+    replayed(examples[1:], model)
+    assert asked == [], "what comes is not the first"

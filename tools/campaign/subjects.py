@@ -433,6 +433,7 @@ INNER = {
     "fill",
     "fill_near",
     "expect_training",
+    "foresee",
     "gather",
     "made_of",
     "predict_rows",

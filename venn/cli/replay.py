@@ -314,22 +314,24 @@ class Until:
     ----------
     ended : bool
         Whether it has ended.
+    known : Stream
+        The same without an end before its time.
     """
 
     def __init__(self, stream: streams.Stream, interrupt: Interrupt, blocks: bool) -> None:
         self.name, self.ended, self._blocks = stream.name, False, blocks
-        self._stream, self._interrupt = stream, interrupt
+        self.known, self._interrupt = stream, interrupt
 
     def __len__(self) -> int:
-        return len(self._stream)
+        return len(self.known)
 
     @property
     def arrived(self) -> bool:
         """Whether examples may be read some hundred at a time; it then ends after those."""
-        return self._blocks and at_hand(self._stream)
+        return self._blocks and at_hand(self.known)
 
     def __iter__(self) -> Iterator[Any]:
-        for n, example in enumerate(self._stream):
+        for n, example in enumerate(self.known):
             if n > 0 and self._interrupt.pressed:
                 self.ended = True
                 return

@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from hashlib import blake2b
 from tempfile import TemporaryFile
@@ -19,7 +19,9 @@ from venn.prediction import Floats
 
 LONG = 500  # examples: a fit to fewer takes less time than another process needs to begin
 LOOK = 0.5  # seconds between two looks of the other process at whether its parent lives
-BEGUN = b"+"  # what is written when the call begins
+SOON = 0.002  # seconds between two looks of this process at whether an answer has come
+BEGUN = b"+"  # what is written when the first call begins
+SIZE = 8  # bytes before each answer, which say how long it is
 CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.fit_ahead import work; work()"
 
 Found = TypeVar("Found")
@@ -27,13 +29,13 @@ Make = Callable[..., Found]
 
 
 class FitAhead:
-    """One call in another process, with the answer it would have here.
+    """Calls in another process, one after the other, with the answers they would have here.
 
-    Arguments and answer are passed in unnamed files, which leave nothing behind, and which nobody else can write. The
-    call is stopped when this process ends; if this process is killed, the other one ends by itself.
+    Arguments and answers are passed in unnamed files, which leave nothing behind, and which nobody else can write. The
+    calls are stopped when this process ends; if this process is killed, the other one ends by itself.
     """
 
-    def __init__(self, call: Any, *given: Any) -> None:
+    def __init__(self, call: Any, *given: tuple[Any, ...]) -> None:
         self._owner = os.getpid()
         with ExitStack() as failed:
             self._came = failed.enter_context(TemporaryFile())
@@ -55,29 +57,33 @@ class FitAhead:
 
     @property
     def begun(self) -> bool:
-        """Whether the call itself has begun, after all imports."""
-        came = vars(self).get("_came")
+        """Whether the first call has begun, after all imports."""
         try:
-            return came is not None and os.fstat(came.fileno()).st_size > 0
-        except ValueError:  # closed: another thread has just taken the answer
+            return os.fstat(self._came.fileno()).st_size > 0
+        except ValueError:  # closed
             return False
 
-    def result(self) -> Any:
-        """Wait for the answer and return it, once; None if there is none, as when the call failed."""
+    def result(self, i: int = 0) -> Any:
+        """Wait for answer i and return it; None if there is none, as when the call failed."""
         if os.getpid() != self._owner:  # a fork shares the file with its parent, which waits for the answer
             return None
-        came = vars(self).pop("_came", None)  # only one thread gets it
-        if came is None:
-            return None
         try:
-            if self.process.wait():
-                return None
-            came.seek(0)
-            return pickle.load(came) if came.read(len(BEGUN)) == BEGUN else None
+            at = len(BEGUN)
+            for _ in range(i):
+                at += SIZE + int.from_bytes(self._part(at, SIZE), "big")
+            size = int.from_bytes(self._part(at, SIZE), "big")
+            return pickle.loads(self._part(at + SIZE, size)) if self._part(0, len(BEGUN)) == BEGUN else None
         except Exception:  # the file holds no answer, as when something else was printed first
             return None
-        finally:
-            self._stop()
+
+    def _part(self, start: int, size: int) -> bytes:
+        """Return bytes of the file of answers once they are there; raise EOFError if they do not come."""
+        while os.fstat(self._came.fileno()).st_size < start + size and self.runs:
+            time.sleep(SOON)
+        found = os.pread(self._came.fileno(), size, start)  # which moves no place where the other process writes
+        if len(found) < size:
+            raise EOFError
+        return found
 
 
 def _stop(process: subprocess.Popen[bytes], came: IO[bytes], owner: int) -> None:
@@ -88,16 +94,19 @@ def _stop(process: subprocess.Popen[bytes], came: IO[bytes], owner: int) -> None
 
 
 def work() -> None:
-    """Run in the other process: make the call that stdin holds."""
+    """Run in the other process: make the calls that stdin holds."""
     Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     call, given = pickle.load(sys.stdin.buffer)
     import sklearn.ensemble  # noqa: F401  # most of what fits load
 
     with os.fdopen(os.dup(1), "wb") as answer:
-        os.dup2(2, 1)  # whatever the call prints is no part of the answer
+        os.dup2(2, 1)  # whatever a call prints is no part of the answer
         answer.write(BEGUN)
         answer.flush()
-        pickle.dump(call(*given), answer)
+        for each in given:
+            found = pickle.dumps(call(*each))
+            answer.write(len(found).to_bytes(SIZE, "big") + found)
+            answer.flush()
 
 
 def _end_with(parent: int) -> None:
@@ -153,37 +162,41 @@ class Fits:
     """
 
     def __init__(self) -> None:
-        # Which examples, and the fit to them or what makes it. Set in one step: threads may share it.
+        # Which examples, and the fit to them; then the same of those that another process makes. Each is set in one
+        # step: threads may share it.
         self._latest: tuple[bytes, Any] = b"", None
-
-    @property
-    def found(self) -> Any:
-        """The latest fit, or what makes it."""
-        return self._latest[1]
+        self.ahead: tuple[list[bytes], FitAhead | None] = [], None
 
     def begin(self, make: Make[Any], X: Floats, labels: Any, *more: Any) -> None:
         """Let another process make the fit that `to` will be asked for, if that takes long and none is being made."""
+        if len(X) >= LONG:
+            self.foresee(make, X, labels, [len(X)], *more)
+
+    def foresee(self, make: Make[Any], X: Floats, labels: Any, times: Sequence[int], *more: Any) -> None:
+        """Let another process make the fits to so many first examples, in this order, unless one is at work."""
         global _latest
         # In a frozen program sys.executable is that program, which would begin again.
-        if len(X) < LONG or not sys.executable or getattr(sys, "frozen", False) or busy():
+        if not (times and sys.executable and hasattr(os, "pread")) or getattr(sys, "frozen", False) or busy():
             return
-        key = _key(X, labels)
-        if self._latest[0] != key:
-            self._latest = key, None
+        keys = [_key(X[:time], labels[:time]) for time in times]
+        if keys[-1] not in (self._latest[0], *self.ahead[0]):
+            self.ahead = [], None
             with suppress(OSError):  # no process may be begun here, or no file made
-                begun = FitAhead(make, X, labels, *more)
-                self._latest, _latest = (key, begun), ref(begun)
+                begun = FitAhead(make, *[(X[:time], labels[:time], *more) for time in times])
+                self.ahead, _latest = (keys, begun), ref(begun)
 
     def to(self, make: Make[Found], X: Floats, labels: Any, *more: Any) -> Found:
         """Return `make(X, labels, *more)`; what it raises is raised.
 
-        A process that has not come to the call yet is not waited for: here the fit is made in less time.
+        A process that has not come to any call yet is not waited for: here the fit is made in less time.
         """
-        key, (latest, found) = _key(X, labels), self._latest
+        key, (latest, found), (keys, ahead) = _key(X, labels), self._latest, self.ahead
         if latest != key:
             found = None
-        if isinstance(found, FitAhead):
-            found = found.result() if found.begun else None
+        if found is None and ahead is not None and key in keys and ahead.begun:
+            found = ahead.result(keys.index(key))
+        if key in keys[-1:]:
+            self.ahead = [], None
         self._latest = key, None
         if found is None:
             found = make(X, labels, *more)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import suppress
 from itertools import islice
 from time import perf_counter
 from typing import Any, Literal, TypeGuard, overload
@@ -24,6 +25,7 @@ from venn.parameters import by_name, flag, integer
 from venn.prediction import Label, Prediction
 from venn.predictors.inductive_base import check_stream
 from venn.predictors.learning import Predictor, names_among
+from venn.predictors.refits import LATE
 from venn.show.terminal import Progress
 
 # -------------------------------------------------------------------------------------------------------------- at hand
@@ -186,6 +188,10 @@ def replay(
     )  # fmt: skip
     first = next(iter(panel))
     start = perf_counter()
+    known = getattr(stream, "known", stream)
+    if at_hand(known) and isinstance(known, Sized):
+        with suppress(Exception):  # what is wrong with an example is said in its turn
+            panel.foresee(list(islice(known, min(LATE, steps or LATE))))
     with Progress(length(stream, steps), progress) as bar:
         for n in _recorded(stream, panel, kept, watched, steps):
             if bar.due():

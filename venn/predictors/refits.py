@@ -253,6 +253,7 @@ def label_array(classes: Sequence[Label]) -> Any:
 
 
 LATE, SHARE = 2000, 0.95  # from so many examples on, those after the first share are not fitted to
+SLOW = 150  # examples that are known: fits to fewer are made before another process has begun
 OFTEN = 1.2  # ratio of the numbers of examples at two late fits to classes
 
 
@@ -379,6 +380,23 @@ class Refits(LateExperts):
     def prepare(self, x: Any, y: Label) -> tuple[Any, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return clean_row(x, self._features), np.array([self.space.encode(y)])
+
+    def foresee(self, examples: Sequence[tuple[Any, Label]]) -> None:
+        """Let another process make the fits to these examples, the first ones, while they are learned.
+
+        Raises
+        ------
+        TypeError, ValueError
+            An example cannot be learned.
+        """
+        times, time = list[int](), self.times.next_training(0)
+        while time is not None and time <= len(examples):
+            times, time = [*times, time], self.times.next_training(time)
+        late = [time for time in times if SLOW <= time < LATE]
+        if late and not self.n:
+            objects, labels = zip(*examples[: late[-1]], strict=True)
+            rows = dense(clean_rows(objects, None))
+            self._fits.foresee(Learners.fitted, rows, self.space.encode_many(labels), late, len(self.classes))
 
     def _made(self) -> tuple[Any, ...]:
         return Learners.fitted, len(self.classes)

@@ -113,7 +113,11 @@ def finish(figure: Figure, handles: Mapping[str, Artist], title: str, path: Targ
         text.set_parse_math(False)  # dollars in a name are dollars: as a formula they may be an error
     if path is not None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
+        layout: Any = figure.get_layout_engine()
+        layout.execute(figure)  # here, for `savefig` would draw everything once more before it does so
+        figure.set_layout_engine(None)
         figure.savefig(path)
+        figure.set_layout_engine(layout)
     return figure
 
 
