@@ -246,24 +246,6 @@ def test_until_the_scale_is_known_nothing_is_known():
         panel.learn_one(x, label)
 
 
-def test_a_journal_goes_on_from_any_step(tmp_path):
-    X, y = stream(7, 30)
-
-    def panel():
-        return venn.Panel(conformal=venn.Conformal(MACHINES["squares"](scale=10)))
-
-    alone = panel()
-    for i, (x, label) in enumerate(zip(X, y, strict=True)):
-        with venn.Online(panel(), {}, tmp_path / "run.db") as online:
-            said = online.ask(x, id=i)
-            online.answer(i, label)
-        assert np.array_equal(numbers(said["conformal"]), numbers(alone.predict_one(x)["conformal"]))
-        alone.learn_one(x, label)
-    other = venn.Panel(conformal=venn.Conformal(MACHINES["squares"](scale=11)))
-    with pytest.raises(venn.online.JournalError, match="first=10"):
-        venn.Online(other, {}, tmp_path / "run.db").__enter__()
-
-
 def test_replay_says_what_the_loop_says():
     X, y = stream(8, 40)
     record = venn.replay(list(zip(X, y, strict=True)), venn.Conformal(MACHINES["squares"](scale=10)))
