@@ -3,7 +3,7 @@
     python benchmarks/detectors.py               # the table of docs/detectors.md; five minutes
     python benchmarks/detectors.py --seeds 2 --at 300
 
-Three classes on the plane, as in benchmarks/together.py, `--at` examples before the change and as many after it (where
+Three classes on the plane, as in benchmarks/how_soon.py, `--at` examples before the change and as many after it (where
 examples are left out, about as many). One predictor for all: Venn-Abers and conformal on a least-squares SVM, learning
 all labels. River's detectors have their default settings. On errors they see whether the predicted label was wrong; on
 columns there is one for each column, and an alarm of any counts. Prints a JSON line for each detector and change, then

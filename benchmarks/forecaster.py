@@ -1,7 +1,6 @@
 """Is the forecaster, with nothing chosen, better than the scalings of one machine? Log loss on public sets.
 
     python benchmarks/forecaster.py [--shuffles 10] [--steps 500] [--first 0 30] [--sets car pima ...] [--out FILE]
-    python benchmarks/forecaster.py --markdown runs/forecaster.md    # ten minutes; tables
 
 Beside the forecaster stand Venn-Abers and the usual scalings, fitted to leave-one-out scores, on one least-squares
 machine with RBF("auto") and C = 1. The first 100 steps do not count (on sets of fewer than 300 examples, the first
@@ -14,10 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +22,6 @@ from threadpoolctl import threadpool_limits
 import streams
 import venn
 from venn import maps
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
-from studies.document import written
 
 SETS = (
     "car", "digits", "breast_cancer", "wine_red", "covtype", "pima", "ionosphere", "liver", "mushroom", "promoters",
@@ -76,7 +69,10 @@ def ratios(found: Losses, name: str) -> tuple[np.ndarray, np.ndarray]:
 def summary(found: Losses) -> dict[str, object]:
     """Return the ratios by set, and their means."""
     over_abers, over_best = ratios(found, "forecast")
-    over = {"over_best": over_best, "over_abers": over_abers, "intervals_over_abers": ratios(found, "intervals")[0]}
+    over = {"over_best": over_best, "over_abers": over_abers} | {
+        f"{name}_over_abers": ratios(found, name)[0] for name in ("intervals", "beta_calibration")
+    }
+    ahead = sum(row["forecast"] < row["beta_calibration"] for row in found.values())
     rows = {
         data: {
             "forecast": round(row["forecast"], 4),
@@ -86,46 +82,7 @@ def summary(found: Losses) -> dict[str, object]:
         for i, (data, row) in enumerate(found.items())
     }
     means = {name: round(float(values.mean()), 4) for name, values in over.items()}
-    return {**means, "at_most_best": f"{(over_best <= 1).sum()} of {len(rows)}", "sets": rows}
-
-
-def page(found: Losses, scaling: Losses) -> Iterator[str]:
-    """Yield the tables, as Markdown: the forecaster on columns as they are, and scaling them by itself."""
-
-    def line(what: str, losses: Losses, name: str, best: bool = True) -> str:
-        over_abers, over_best = ratios(losses, name)
-        of = len(losses)
-        one = f"{three(over_abers.mean())}; below 1 on {(over_abers < 1).sum()} of {of}"
-        middle = f"{three(over_best.mean())}; median {three(np.median(over_best))}"
-        other = f"{middle}; at most 1 on {(over_best <= 1).sum()} of {of}" if best else ""
-        return f"| {what} | {one} | {other} |"
-
-    yield from ("| | over Venn-Abers | over the scaling that is best on the set |", "|---|---|---|")
-    yield line("forecast", found, "forecast")
-    yield line("the same, scaling by itself", scaling, "forecast")
-    yield line("intervals", found, "intervals", best=False)
-    yield line("the same, scaling by itself", scaling, "intervals", best=False)
-    yield line("beta calibration, one machine", found, "beta_calibration", best=False)
-    wins = Counter(map(best_of, found.values())).most_common()
-    ahead = sum(row["forecast"] < row["beta_calibration"] for row in found.values())
-    names = {"forecast": "forecaster", "intervals": "V-mix alone", "abers": "Venn-Abers", "platt": "Platt"}
-    said = ", ".join(f"{names.get(name, spoken(name))} on {count}" for name, count in wins)
-    yield from ("", f"The best scaling is {said} sets. The forecast is ahead of beta calibration on {ahead} sets.", "")
-    shown = (*names, "beta_calibration", "temperature", "isotonic")
-    heads = " | ".join(names.get(name, spoken(name)) for name in shown)
-    yield from (f"| data | classes | {heads} | over the best scaling |", "|---" * (len(shown) + 3) + "|")
-    for data, row in found.items():
-        cells = " | ".join(f"{row[name]:.3f}" for name in shown)
-        over = f"{row['forecast'] / row[best_of(row)]:.3f} ({spoken(best_of(row))})"
-        yield f"| {data} | {len(streams.load(data).classes)} | {cells} | {over} |"
-
-
-def three(value: float) -> str:
-    return f"{value:.3f}".removeprefix("0")
-
-
-def spoken(name: str) -> str:
-    return name.replace("_", " ")
+    return {**means, "at_most_best": int((over_best <= 1).sum()), "ahead_of_beta_calibration": ahead, "sets": rows}
 
 
 def main() -> None:
@@ -138,14 +95,10 @@ def main() -> None:
         help="examples that fix the scale; 0 takes these sets as they are, scaled",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("runs/forecaster.jsonl"))
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables of --first 0 30 into this page")
     options = parser.parse_args()
-    if options.markdown and options.first != [0, 30]:
-        parser.error("--markdown needs --first 0 30")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     known = {(one["data"], one["seed"], one["steps"], one["first"]): one["losses"] for one in done}
-    tables: list[Losses] = []
     for first in options.first:
         begun = time.perf_counter()
         for seed in range(options.shuffles):
@@ -160,11 +113,8 @@ def main() -> None:
         for data in options.sets:
             each = [known[data, seed, options.steps, first] for seed in range(options.shuffles)]
             found[data] = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
-        tables.append(found)
         line = {"benchmark": "forecaster", "shuffles": options.shuffles, "steps": options.steps, "first": first}
         print(json.dumps({**line, "seconds": round(time.perf_counter() - begun), **summary(found)}), flush=True)
-    if options.markdown:
-        written(options.markdown, list(page(*tables)), "benchmarks/forecaster.py", "Which predictor?")
 
 
 if __name__ == "__main__":

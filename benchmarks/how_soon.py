@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 
 import click
-from together import CHANGES, changing
 
 import streams
 import venn
@@ -23,6 +22,19 @@ from venn.monitors import AmongAll, Drift, together
 
 AT, STEPS, SEEDS = 1000, 1200, 3
 LEVEL = 0.01
+CHANGES = ("turned concept", "flipped labels", "label shift", "harmless")
+
+
+def changing(name: str, at: int, seed: int) -> streams.Stream:
+    """Return a stream of 2 `at` examples."""
+    stream = streams.gaussians(2 * at, spread=0.6, seed=seed)
+    if name == "turned concept":
+        return streams.change_point(stream, streams.gaussians(at, spread=0.6, turn=60, seed=1000 + seed), at)
+    if name == "flipped labels":
+        return streams.flip_labels(stream, at)
+    if name == "label shift":
+        return streams.label_shift(streams.gaussians(5 * at, spread=0.6, seed=seed), at, (10, 1, 1), seed=seed)
+    return stream
 
 
 def rings(stream, kernel, C):

@@ -1,12 +1,12 @@
 """Labels that are numbers: other libraries and ours on the same streams, with the same settings and levels.
 
     pip install -e '.[peers]'
-    python benchmarks/peers_numbers.py --markdown runs/peers.md > rows.jsonl    # some minutes of one core
+    python benchmarks/peers_numbers.py > rows.jsonl    # some minutes of one core
 
 Two jobs. *Online*: predict, then learn, each example after the first 60, which all learn beforehand; kernel ridge with
 one width and one ridge. *A model given*: one regressor fitted on a first part, the same for all; a second part
 calibrates it, the rest is predicted at once. Prints one JSON line for each row: seconds of the processor, misses of the
-intervals at .05, .1 and .2 with the limits of chance, mean width of the finite intervals at .1, CRPS where there is a
+intervals at .05, .1 and .2, mean width of the finite intervals at .1, CRPS where there is a
 distribution. A library that is not installed gets a row that says so.
 """
 
@@ -14,14 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 import warnings
-from importlib import metadata
-from pathlib import Path
 
 import numpy as np
-from scipy.stats import binom
 from sklearn.ensemble import GradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
@@ -31,13 +27,9 @@ from venn.distribution import PredictiveDistribution
 from venn.machines import FrozenRegressor, KernelRidge
 from venn.predictors import ConformalDistribution, ConformalIntervals, InductiveDistribution, VennAbersRegressor
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
-from studies.document import written
-
 LEVELS = (0.05, 0.1, 0.2)
 WARM, C = 60, 10.0
 OF_MEAN = "of the mean"
-MARKER = "benchmarks/peers_numbers.py"
 
 
 def data(name):
@@ -267,52 +259,15 @@ def rows(names):
             yield row
 
 
-def page(lines):
-    """Return the section as Markdown."""
-    versions = [f"{name} {metadata.version(name)}" for name in ("online-cp", "crepes", "mapie", "venn-abers", "river")]
-    yield f"{', '.join(versions)}; one thread. Limits of chance at level .01, in brackets; **bold**: outside them."
-    for job, title in (("online", "Online, each label learned after its object"), ("given", "A model given")):
-        yield ""
-        yield f"### {title}"
-        yield ""
-        yield "| | predictor | s | missed at .05 | .1 | .2 | width at .1 | CRPS |"
-        yield "|---|---|---|---|---|---|---|---|"
-        name = None
-        for row in (row for row in lines if row["job"] == job):
-            if "failed" in row:
-                yield f"| {row['library']} | {row['title']} | {row['failed']} | | | | | |"
-                continue
-            if row["data"] != name:
-                name = row["data"]
-                limits = [binom.interval(0.99, row["steps"], level) for level in LEVELS]
-                bounds = " | ".join(f"*({low:.0f} to {high:.0f})*" for low, high in limits)
-                yield f"| *{name}: {row['steps']} steps* | | | {bounds} | | |"
-            counts = [
-                str(count) if low <= count <= high else f"**{count}**"
-                for count, (low, high) in zip(row["misses"], limits, strict=True)
-            ]
-            if OF_MEAN in row["title"]:  # it claims nothing of labels
-                counts = ["-"] * len(LEVELS)
-            score = "-" if row["crps"] is None else f"{row['crps']:.4g}"
-            who = f"**{row['library']}**" if row["library"] == "ours" else row["library"]
-            cells = [who, row["title"], f"{row['seconds']:.2g}", *counts, f"{row['width']:.4g}", score]
-            yield f"| {' | '.join(cells)} |"
-
-
 def main():
-    """Print one JSON line for each row, and write the section if wanted."""
+    """Print one JSON line for each row."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables into this page")
     parser.add_argument("--data", default="diabetes,wine_red,waves", metavar="NAMES")
     args = parser.parse_args()
-    lines = []
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row in rows(args.data.split(",")):
-            lines.append(row)
             print(json.dumps(row), flush=True)
-    if args.markdown:
-        written(args.markdown, list(page(lines)), MARKER, "Numbers")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Which machine, taxonomy and decision rule are sharp as well as valid?
 
     python benchmarks/quality.py run       # every set, three shuffles; continues where it stopped
-    python benchmarks/quality.py table     # runs/quality.md from the existing results
+    python benchmarks/quality.py table     # from the existing results
 
 Every data set is replayed, up to `--steps` examples of each shuffle, through every predictor on shared machines.
 Kernel width and C are chosen by closed-form leave-one-out on 500 of the examples to be replayed, drawn
@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from multiprocessing import Pool
 from pathlib import Path
@@ -35,64 +34,44 @@ import streams
 import venn
 from venn.predictors import LeaveOneOutScores
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
-from studies.document import written
-
 SETS = (
     "car", "wine_red", "pima", "ionosphere", "german", "optdigits", "liver", "wdbc", "heart", "divorce", "cervical",
     "colon", "leukemia", "srbct", "promoters", "banknote", "mushroom", "adult", "covtype", "elec2",
 )  # fmt: skip
 STEPS, PREFIX, DELTA = 600, 500, 0.01
-RESULTS, TABLE = Path("runs/quality.jsonl"), Path("runs/quality.md")
+RESULTS = Path("runs/quality.jsonl")
 FIELDS = ("accuracy", "lower", "upper", "width", "log_loss", "brier")
 
 # The machine and predictor behind each name in the table.
+LOO, BINS, ABERS = venn.LeaveOneOut, venn.taxonomies.AdaptiveMarginBins, venn.TransductiveVennAbers
 PREDICTORS = {
     "published: hinge, training, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
-    "hinge, span leave-one-out, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()))),
-    "hinge, span leave-one-out, Venn-Abers": ("hinge", venn.TransductiveVennAbers),
+    "hinge, span leave-one-out, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, LOO(venn.Argmax()))),
+    "hinge, span leave-one-out, Venn-Abers": ("hinge", ABERS),
     "hinge, training, Platt": ("hinge", lambda m: venn.ScoreCalibrator(m, venn.maps.Platt())),
     "squares, training, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
-    "squares, leave-one-out, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()))),
+    "squares, leave-one-out, argmax": ("squares", lambda m: venn.TransductiveVenn(m, LOO(venn.Argmax()))),
     "squares, leave-one-out, argmax, row mean": (
-        "squares",
-        lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.Argmax()), venn.prediction.RowMean()),
-    ),
+        "squares", lambda m: venn.TransductiveVenn(m, LOO(venn.Argmax()), venn.prediction.RowMean())),
     "squares, leave-one-out, margin bins": (
-        "squares",
-        lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.taxonomies.MarginBins())),
-    ),
-    "squares, leave-one-out, adaptive bins": (
-        "squares",
-        lambda m: venn.TransductiveVenn(m, venn.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins())),
-    ),
-    "squares, training, Venn-Abers": ("squares", lambda m: venn.TransductiveVennAbers(m, leave_one_out=False)),
-    "squares, leave-one-out, Venn-Abers": ("squares", venn.TransductiveVennAbers),
+        "squares", lambda m: venn.TransductiveVenn(m, LOO(venn.taxonomies.MarginBins()))),
+    "squares, leave-one-out, adaptive bins": ("squares", lambda m: venn.TransductiveVenn(m, LOO(BINS()))),
+    "squares, training, Venn-Abers": ("squares", lambda m: ABERS(m, leave_one_out=False)),
+    "squares, leave-one-out, Venn-Abers": ("squares", ABERS),
     "squares, training, Platt": ("squares", lambda m: venn.ScoreCalibrator(m, venn.maps.Platt())),
-    "squares, leave-one-out, Platt": (
-        "squares",
-        lambda m: venn.ScoreCalibrator(m, venn.maps.Platt(), LeaveOneOutScores()),
-    ),
-    "squares, leave-one-out, beta calibration": (
-        "squares",
-        lambda m: venn.ScoreCalibrator(m, venn.maps.BetaCalibration(), LeaveOneOutScores()),
-    ),
-    "squares, leave-one-out, isotonic": (
-        "squares",
-        lambda m: venn.ScoreCalibrator(m, venn.maps.Isotonic("linear"), LeaveOneOutScores()),
-    ),
-    "squares, leave-one-out, binning": (
-        "squares",
-        lambda m: venn.ScoreCalibrator(m, venn.maps.Binning(laplace=True), LeaveOneOutScores()),
-    ),
+    **{
+        f"squares, leave-one-out, {name}": (
+            "squares", lambda m, made=made: venn.ScoreCalibrator(m, made, LeaveOneOutScores()))
+        for name, made in {
+            "Platt": venn.maps.Platt(), "beta calibration": venn.maps.BetaCalibration(),
+            "isotonic": venn.maps.Isotonic("linear"), "binning": venn.maps.Binning(laplace=True),
+        }.items()
+    },
     "squares, cross, argmax": ("squares", lambda m: venn.predictors.CrossVenn(m.fresh(), taxonomy=venn.Argmax())),
     "squares, inductive, argmax": ("squares", lambda m: venn.InductiveVenn(m.fresh(), venn.Argmax())),
-    "squares, inductive, adaptive bins": (
-        "squares",
-        lambda m: venn.InductiveVenn(m.fresh(), venn.taxonomies.AdaptiveMarginBins()),
-    ),
+    "squares, inductive, adaptive bins": ("squares", lambda m: venn.InductiveVenn(m.fresh(), BINS())),
     "squares, inductive, Venn-Abers": ("squares", lambda m: venn.InductiveVennAbers(m.fresh())),
-    "several widths, leave-one-out, Venn-Abers": ("several widths", venn.TransductiveVennAbers),
+    "several widths, leave-one-out, Venn-Abers": ("several widths", ABERS),
 }  # fmt: skip
 FORECASTER = {"forecaster: intervals (V-mix)": "intervals", "forecaster: forecast": "forecast"}
 TITLES = (*PREDICTORS, *FORECASTER)
@@ -198,57 +177,26 @@ def rows(path):
 
 
 def table(args):
-    """Write the means over shuffles and sets, and the log loss of every set."""
+    """Print the means over shuffles, then over sets, and the log loss over that of the best scaling on each set."""
     found = rows(args.results)
     names = [name for name in args.sets if any(row["data"] == name for row in found)]
-    titles = list(TITLES)
-    mean = {}
-    for name in names:
-        mine = [row["predictors"] for row in found if row["data"] == name]
-        for title in titles:
-            mean[name, title] = {
-                field: float(np.mean([row[title][field] for row in mine])) for field in (*FIELDS, "deviation")
-            } | {f"worst {field}": max(row[title][field] for row in mine) for field in ("deviation", "outside")}
-    scalers = [
-        title for title in titles if title.split(", ")[-1] in ("Platt", "beta calibration", "isotonic", "binning")
+    of = {name: [row["predictors"] for row in found if row["data"] == name] for name in names}
+
+    def mean(name, title, field):
+        return float(np.mean([row[title][field] for row in of[name]]))
+
+    scalings = [
+        title for title in TITLES if title.split(", ")[-1] in ("Platt", "beta calibration", "isotonic", "binning")
     ]
-    best = {name: min(mean[name, title]["log_loss"] for title in scalers) for name in names}
-    shuffles = len({row["shuffle"] for row in found})
-    longest = max(row["n"] for row in found)
-    out = [
-        f"`python benchmarks/quality.py run --steps {longest} --shuffles {shuffles}`: {len(names)} data sets, up to "
-        f"{longest} examples each, {shuffles} shuffles; means over shuffles, then over sets.",
-        "",
-        "| predictor | guaranteed | accuracy | lower | upper | width | log loss | ratio | Brier | deviation "
-        "| outside |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for title in titles:
-        over = {field: np.mean([mean[name, title][field] for name in names]) for field in FIELDS}
-        ratio = np.mean([mean[name, title]["log_loss"] / best[name] for name in names])
-        worst = {
-            field: max(mean[name, title][f"worst {field}"] for name in names) for field in ("deviation", "outside")
-        }
-        said = found[0]["predictors"][title]["guaranteed"]
-        out.append(
-            f"| {title} | {said} | {over['accuracy']:.3f} | {over['lower']:.3f} | {over['upper']:.3f} | "
-            f"{over['width']:.3f} | {over['log_loss']:.3f} | {ratio:.3f} | {over['brier']:.3f} | "
-            f"{worst['deviation']:.2f} | {worst['outside']:.2f} |"
-        )
-    chosen = [
-        "published: hinge, training, argmax", "hinge, training, Platt", "squares, leave-one-out, argmax",
-        "squares, leave-one-out, adaptive bins", "squares, leave-one-out, Venn-Abers", "squares, training, Platt",
-        "squares, leave-one-out, Platt", "squares, leave-one-out, beta calibration", "forecaster: intervals (V-mix)",
-        "forecaster: forecast",
-    ]  # fmt: skip
-    for field, heading in (("log_loss", "Log loss"), ("width", "Width"), ("accuracy", "Accuracy")):
-        out += ["", f"## {heading} by data set", "", "| data | n | " + " | ".join(chosen) + " |"]
-        out.append("|---" * (len(chosen) + 2) + "|")
-        for name in names:
-            n = next(row["n"] for row in found if row["data"] == name)
-            values = " | ".join(f"{mean[name, title][field]:.3f}" for title in chosen)
-            out.append(f"| {name} | {n} | {values} |")
-    written(args.table, out, "benchmarks/quality.py", "Sharpness and validity, measured")
+    best = {name: min(mean(name, title, "log_loss") for title in scalings) for name in names}
+    print("| predictor | guaranteed |", " | ".join((*FIELDS, "ratio", "deviation", "outside")), "|")
+    print("|---" * (len(FIELDS) + 5) + "|")
+    for title in TITLES:
+        over = [np.mean([mean(name, title, field) for name in names]) for field in FIELDS]
+        ratio = np.mean([mean(name, title, "log_loss") / best[name] for name in names])
+        worst = [max(row["predictors"][title][field] for row in found) for field in ("deviation", "outside")]
+        cells = " | ".join(f"{one:.3f}" for one in (*over, ratio, *worst))
+        print(f"| {title} | {found[0]['predictors'][title]['guaranteed']} | {cells} |")
 
 
 def main():
@@ -262,7 +210,6 @@ def main():
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--table", type=Path, default=TABLE)
     args = parser.parse_args()
     {"run": run, "table": table}[args.what](args)
 

@@ -1,8 +1,8 @@
 """Numbers in one pass: the forecaster beside what other libraries make of the same learners.
 
-    python benchmarks/regression_rivals.py --shuffles 3 > rows.jsonl  # ten public sets, half an hour on a busy machine
-    python benchmarks/regression_rivals.py --tables rows.jsonl --markdown runs/regression.md
+    python benchmarks/regression_rivals.py --shuffles 3      # ten public sets, half an hour on a busy machine
     python benchmarks/regression_rivals.py --sets wine pima --shuffles 3 --ways forecaster,MAPIE
+    python benchmarks/regression_rivals.py --sets waves friedman1   # smooth functions
 
 Each set comes in random order, at most 600 rows. From row 150 on each label is predicted before it is learned. The
 forecaster and river learn one example at a time; all others are fitted anew to all rows so far, every 150 rows, and
@@ -10,7 +10,8 @@ asked for the next 150 at once, which is the fastest way to ask them. A library 
 named. Learners are scikit-learn's with their usual parameters: forests of 100 trees, histogram trees.
 
 Prints a row for each set, order and way: interval score at .1, misses, those in the quarters of rows with the narrowest
-to the widest intervals at .1, CRPS where there is a distribution, milliseconds of the processor for a step.
+to the widest intervals at .1, CRPS where there is a distribution, milliseconds of the processor for a step. Then a row
+for each way over all: geometric means relative to the forecaster's, and on how many sets it is better.
 """
 
 from __future__ import annotations
@@ -21,28 +22,73 @@ import logging
 import sys
 import warnings
 from importlib import metadata
-from pathlib import Path
 from time import process_time
 
 import numpy as np
-from number_sharpness import LEVEL, Process, mean, sets
+from sklearn.datasets import make_friedman1
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from threadpoolctl import threadpool_limits
 
+import streams
 import venn
-from venn.distribution import PredictiveDistribution, interval_score
+from venn.distribution import NormalDistribution, PredictiveDistribution, interval_score
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
-from studies.document import written
-
-MOST, EVERY = 600, 150
-NAMES = (
-    "diabetes", "wine_red", "wine_red, alcohol", "liver, drinks", "pima, plas", "pima, mass", "elec2, nswdemand",
-    "covtype, Elevation", "german, credit_amount", "adult, age",
+READ, MOST, EVERY, LEVEL = 1500, 600, 150, 0.1
+#: Columns of public sets that are predicted from the others; None: the class, where that is a number.
+COLUMNS = (
+    ("wine_red", None), ("wine_red", "alcohol"), ("liver", "drinks"), ("pima", "plas"), ("pima", "mass"),
+    ("elec2", "nswdemand"), ("covtype", "Elevation"), ("german", "credit_amount"), ("adult", "age"),
 )  # fmt: skip
+SMOOTH = ("waves", "friedman1")  # made ones, only if asked for
 OURS, FORECAST = "`Forecaster(float)`", "its forecast"
-MARKER = "benchmarks/regression_rivals.py"
 PERCENTILES = np.arange(1, 100)
+
+
+def sets():
+    """Yield names, objects and labels."""
+    stream = streams.load("diabetes", shuffle=0, scale=False)
+    yield "diabetes", np.array(stream.X), np.array(stream.y)
+    for name, label in COLUMNS:
+        stream = streams.load(name, shuffle=0, scale=False)
+        stream = stream.take(min(READ, len(stream)))
+        X = np.array(stream.X, np.float64)
+        if label is None:
+            yield name, X, np.array([float(stream.classes[code]) for code in stream.y])
+        else:
+            place = list(stream.features).index(label)
+            yield f"{name}, {label}", np.delete(X, place, axis=1), X[:, place]
+    waves = streams.waves(READ, seed=1)
+    yield "waves", np.array([x for x, _ in waves]), np.array([y for _, y in waves])
+    X, mean = make_friedman1(READ, noise=0.0, random_state=1)
+    yield "friedman1", X, mean + np.random.default_rng(1).normal(size=READ)
+
+
+def mean(values):
+    """Return the geometric mean."""
+    return float(np.exp(np.mean(np.log(values))))
+
+
+class Process:
+    """A Gaussian process with widths, a noise and a height chosen by marginal likelihood."""
+
+    def __init__(self, X, y):
+        self.center, self.size = X.mean(axis=0), np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        kernel = ConstantKernel(1.0) * RBF(np.full(X.shape[1], 3.0) if X.shape[1] <= 15 else 5.0) + WhiteKernel(0.5)
+        self.process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
+        # Widths by the latest 400: cubic in their number, many times.
+        self.process.fit(self._placed(X[-400:]), y[-400:])
+        self.process.set_params(kernel=self.process.kernel_, optimizer=None)
+        self.process.fit(self._placed(X), y)
+
+    def _placed(self, X):
+        return (X - self.center) / self.size
+
+    def predict_one(self, x):
+        """Return the normal distribution of the label."""
+        mean, deviation = self.process.predict(self._placed(x[None]), return_std=True)
+        return NormalDistribution(float(mean[0]), float(deviation[0]))
 
 
 def forecaster(X, y):
@@ -187,7 +233,7 @@ def scored(told, labels):
 def rows(words, shuffles, wanted):
     """Yield a row for each set, order and way."""
     for name, X, y in sets():
-        if name not in NAMES or (words and not any(word in name for word in words)):
+        if (words and not any(word in name for word in words)) or (name in SMOOTH and name not in words):
             continue
         for shuffle in range(shuffles):
             order = np.random.default_rng(shuffle).permutation(len(y))[:MOST]
@@ -209,68 +255,33 @@ def rows(words, shuffles, wanted):
                     yield {"set": name, "shuffle": shuffle, "way": title, "version": version, "ms": ms} | said
 
 
-def page(found):
-    """Yield the lines of the tables: all ways over all sets, and each set."""
-    ways, names = list(dict.fromkeys(row["way"] for row in found)), list(dict.fromkeys(row["set"] for row in found))
-    streams = {(row["set"], row["shuffle"]) for row in found}
-    by = {(row["way"], row["set"], row["shuffle"]): row for row in found}
-    yield f"{len(names)} sets, {len(streams)} streams. Score and CRPS: geometric means relative to `Forecaster(float)`."
-    yield ""
-    yield (
-        "| | interval score at .1 | better than ours on | missed | narrowest quarter | second | third | widest | CRPS "
-        "| ms a step |"
-    )
-    yield "|---|---|---|---|---|---|---|---|---|---|"
-
-    def relative(way, key, name=None):
-        pairs = [
-            (by[way, *stream][key], by[OURS if key == "score" else FORECAST, *stream][key])
-            for stream in streams
-            if (way, *stream) in by and name in (None, stream[0])
-        ]
-        return mean([a / b for a, b in pairs]) if pairs and None not in [a for a, _ in pairs] else None
-
-    for way in ways:
-        of = [row for row in found if row["way"] == way]
-        better = sum(relative(way, "score", name) < 1 for name in names if relative(way, "score", name))
-        quarters = np.mean([row["quarters"] for row in of], axis=0)
-        crps = relative(way, "crps")
-        cells = [
-            way, f"{relative(way, 'score'):.3f}", f"{better} of {len(names)}" if way != OURS else "-",
-            f"{np.mean([row['missed'] for row in of]):.3f}", *(f"{one:.3f}" for one in quarters),
-            f"{crps:.3f}" if crps else "-", f"{np.mean([row['ms'] for row in of]):.1f}",
-        ]  # fmt: skip
-        yield f"| {' | '.join(cells)} |"
-    yield ""
-    yield f"| interval score, relative | {' | '.join(ways[1:])} |"
-    yield f"|---{'|---' * (len(ways) - 1)}|"
-    for name in names:
-        told = [relative(way, "score", name) for way in ways[1:]]
-        shown = " | ".join("-" if one is None else f"**{one:.3f}**" if one < 1 else f"{one:.3f}" for one in told)
-        yield f"| {name} | {shown} |"
-
-
 def main():
-    """Print the rows, or write the tables of rows that were printed before."""
+    """Print the rows, and what they come to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="*", default=[], help="those whose names hold one of these words")
     parser.add_argument("--shuffles", type=int, default=1)
     parser.add_argument("--ways", type=lambda text: text.split(","), default=[], help="those whose titles hold one")
-    parser.add_argument("--tables", type=Path, metavar="ROWS", help="of rows printed before, which are not made again")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables into this page")
     args = parser.parse_args()
-    found = [json.loads(line) for line in args.tables.read_text().splitlines()] if args.tables else []
-    if not args.tables:
-        logging.disable(logging.INFO)  # MAPIE speaks of each crossing of quantiles
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for row in rows(args.sets, args.shuffles, args.ways):
-                found.append(row)
-                print(json.dumps(row), flush=True)
-    if args.markdown:
-        written(args.markdown, list(page(found)), MARKER, "Numbers")
-    elif args.tables:
-        print("\n".join(page(found)))
+    found = []
+    logging.disable(logging.INFO)  # MAPIE speaks of each crossing of quantiles
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for row in rows(args.sets, args.shuffles, args.ways):
+            found.append(row)
+            print(json.dumps(row), flush=True)
+    by = {(row["way"], row["set"], row["shuffle"]): row for row in found}
+    for way in dict.fromkeys(row["way"] for row in found):
+        mine = [row for row in found if row["way"] == way]
+        over = {}
+        for key, base in (("score", OURS), ("crps", FORECAST)):
+            ratios = [(row["set"], row[key] / by[base, row["set"], row["shuffle"]][key]) for row in mine if row[key]]
+            if ratios:
+                over[key] = mean([ratio for _, ratio in ratios])
+                names = dict.fromkeys(name for name, _ in ratios)
+                over[f"{key}_better"] = sum(mean([r for name, r in ratios if name == one]) < 1 for one in names)
+        quarters = np.mean([row["quarters"] for row in mine], axis=0).round(3).tolist()
+        rest = {key: float(np.mean([row[key] for row in mine])) for key in ("missed", "ms")}
+        print(json.dumps({"way": way, "streams": len(mine), **over, **rest, "quarters": quarters}))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ with scikit-learn: fit a calibrator of each class anew on the same scores. Not e
 
 Scores are normal about the label, with `--move` of noise at each step. Each contender runs `--steps` steps after one
 that is not counted (compilation); the median counts. Times are of the processor, one thread. Prints one JSON line for
-each n, microseconds a step of all classes together; `--markdown FILE` writes the table as well.
+each n, microseconds a step of all classes together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -182,9 +181,7 @@ def main():
     parser.add_argument("--classes", type=int, default=2)
     parser.add_argument("--move", type=float, default=0.001, help="standard deviation of a score's move in a step")
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--markdown", type=Path)
     args = parser.parse_args()
-    lines = []
     with threadpool_limits(1):
         for n in args.n:
             line = {"n": n, "classes": args.classes, "move": args.move, "steps": args.steps}
@@ -195,18 +192,7 @@ def main():
                     "refit_microseconds": round(1e6 * other, 1), "ratio": round(other / mine, 1),
                     "apart": float(f"{apart:.1e}"),
                 }  # fmt: skip
-            lines.append(line)
             print(json.dumps(line), flush=True)
-    if args.markdown is not None:
-        head = "".join(f" n = {n} | refit | ratio |" for n in args.n)
-        table = [f"| scaler |{head}", "|---|" + "---:|" * (3 * len(args.n))]
-        for name in SCALERS:
-            row = f"| {name} |"
-            for line in lines:
-                one = line[name]
-                row += f" {one['microseconds']:g} | {one['refit_microseconds']} | {one['ratio']} |"
-            table.append(row)
-        args.markdown.write_text("\n".join(table) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Which predictor should I use, and what does each cost?
 
-    python benchmarks/which_predictor.py > rows.jsonl          # one JSON line for every set and predictor
-    python benchmarks/which_predictor.py --table rows.jsonl    # the same as tables, runs/which_predictor.md
+    python benchmarks/which_predictor.py      # one JSON line for every set and predictor
 
 Three shuffled sets: a small one, a medium one with ten classes, and a long one, where machines that keep every
 example would run out of memory, so that a window, a schedule that stops training or a given scorer must bound them.
@@ -15,11 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 import time
-from pathlib import Path
 
-import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
@@ -28,10 +24,6 @@ from threadpoolctl import threadpool_limits
 import streams
 import venn
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
-from studies.document import written
-
-PAGE = Path("runs/which_predictor.md")
 SETS = {
     "ionosphere": (351, 100, 5),
     "optdigits": (3300, 300, 1),
@@ -157,53 +149,11 @@ def measured(name, shuffle, only):
         yield found
 
 
-def tables(rows):
-    """Return the lines of the tables: means over shuffles."""
-    out = []
-    for name in SETS:
-        mine = [row for row in rows if row["data"] == name]
-        if not mine:
-            continue
-        shuffles = len({row["shuffle"] for row in mine})
-        stream = streams.load(name)
-        of = f"{mine[0]['steps']} steps" + (f", {shuffles} shuffles" if shuffles > 1 else "")
-        out += [f"### {name}: {of}, {stream.X.shape[1]} features, {len(stream.classes)} classes", ""]
-        out += ["| predictor | guaranteed | accuracy | claimed | width | log loss | Brier | µs a step |"]
-        out += ["|---|---|---|---|---|---|---|---|"]
-        sets = []
-        for title in dict.fromkeys(row["predictor"] for row in mine):
-            of_it = [row for row in mine if row["predictor"] == title]
-
-            def mean(field, of_it=of_it):
-                return float(np.mean([row[field] for row in of_it]))
-
-            time_ = f"{mean('microseconds'):.0f}"
-            if of_it[0]["lower"] is None:
-                sets.append(
-                    f"| {title} | {of_it[0]['guaranteed']} | {mean('accuracy'):.3f} | {mean('error_0.05'):.3f} | "
-                    f"{mean('size_0.05'):.2f} | {time_} |"
-                )
-                continue
-            claimed = f"{mean('lower'):.3f}" + (f" to {mean('upper'):.3f}" if mean("width") else "")
-            out.append(
-                f"| {title} | {of_it[0]['guaranteed']} | {mean('accuracy'):.3f} | {claimed} | {mean('width'):.3f} | "
-                f"{mean('log_loss'):.3f} | {mean('brier'):.3f} | {time_} |"
-            )
-        out += ["", "| sets | guaranteed | accuracy | errors at .05 | labels a set at .05 | µs a step |"]
-        out += ["|---|---|---|---|---|---|", *sets, ""]
-    return out
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--table", type=Path, metavar="ROWS", help="write them as tables into runs/which_predictor.md")
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=SETS)
     parser.add_argument("--only", default="", metavar="PATTERN", help="predictors whose title matches")
     args = parser.parse_args()
-    if args.table:
-        rows = [json.loads(line) for line in args.table.read_text().splitlines()]
-        written(PAGE, tables(rows), "benchmarks/which_predictor.py", "Which predictor should I use?")
-        return
     with threadpool_limits(1):
         for name in args.sets:
             for shuffle in range(SETS[name][2]):

@@ -58,10 +58,8 @@ def main(given=None):
     with script.bar(args.cache, len(study.tasks())) as step:
         found, computed = run(study, args.cache, args.jobs, lambda task: step("{}, {} {}".format(*task)))
     answers = Answers(study, found)
-    lines = tables.document(answers)
     print("\n".join(tables.claims_table(answers)))
-    lines += ["", "## Seconds of the processor, one thread", "", *tables.seconds_table(answers)]
-    written(args.out / "benitez_pena.md", lines, SCRIPT, TITLE)
+    written(args.out / "benitez_pena.md", tables.document(answers), SCRIPT, TITLE)
     print(f"\n{computed} results computed, the others kept from before; {time.perf_counter() - start:.0f} s")
     print(f"tables: {args.out / 'benitez_pena.md'}")
     script.figure("benitez_pena.figure", args.out / "benitez_pena.png", answers)

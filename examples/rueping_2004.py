@@ -19,10 +19,9 @@ import time
 from pathlib import Path
 
 from rueping import sets, tables
-from rueping.study import Study, choices, run
+from rueping.study import Study, run
 from studies import script
 from studies.document import written
-from studies.store import Store
 
 QUICK = ("liver", "ionosphere", "promoters")
 SCRIPT, TITLE = "examples/rueping_2004.py", "The comparison of Rueping (2004)"
@@ -47,14 +46,9 @@ def main(given=None):
     start = time.perf_counter()
     with script.bar(args.cache, len(study.tasks())) as step:
         table, computed = run(study, args.cache, args.jobs, lambda task: step("{}, {}, fold {}".format(*task)))
-    store = Store(args.cache)
-    data = [sets.load(name, store) for name in study.data]
-    chosen = {(one.name, kernel): choices(one, kernel, store) for one in data for kernel in tables.NAMES}
     losses = tables.Losses(study, table)
-    lines = tables.document(losses, data, chosen)
     print("\n".join(tables.orderings_table(losses)))
-    lines += ["", "## Seconds of the processor, one thread", "", *tables.seconds_table(losses, chosen)]
-    written(args.out / "rueping.md", lines, SCRIPT, TITLE)
+    written(args.out / "rueping.md", tables.document(losses), SCRIPT, TITLE)
     print(f"\n{computed} results computed, the others kept from before; {time.perf_counter() - start:.0f} s")
     print(f"tables: {args.out / 'rueping.md'}")
     script.figure("rueping.figure", args.out / "rueping.png", losses)

@@ -186,17 +186,6 @@ def table(head, rows):
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def streams_table(records):
-    """Return the table of streams and parameters."""
-    rows = []
-    for name, record in records.items():
-        p = record.parameters
-        cells = (len(record), len(record.classes), p["prefix"], p[HINGE], p[SQUARES], p["processor seconds"])
-        rows.append([name, *map(str, cells)])
-    head = ["stream", "examples", "classes", "tuned on", f"{HINGE}: γ, C", f"{SQUARES}: γ, C", "seconds"]
-    return table(head, rows)
-
-
 def losses(finite, infinite):
     """Return cells for a mean log loss over the steps with finite loss, and the number of the others."""
     return f"∞ ({finite:.3f})" if infinite else f"{finite:.3f}", str(infinite or "")
@@ -241,38 +230,19 @@ def bands_table(fared, streams_):
     return table(["stream", *(f"{n}: {cell}" for n in VENN.values() for cell in ("accuracy", "band", "outside"))], rows)
 
 
-def stream_table(fared, stream):
-    """Return the table of one stream: both sources, one line for each scaling."""
-    rows = []
-    for way in WAYS:
-        for title, name in names_of(way).items():
-            one = fared[stream, name]
-            deviations = f"{one.deviations:+.1f}" if np.isfinite(one.deviations) else "∞"
-            rows.append([
-                way.split()[0].lower(), title, f"{one.accuracy:.3f}", f"{one.claimed:.3f}", f"{one.gap:+.3f}",
-                f"**{deviations}**" if abs(one.deviations) > BEYOND else deviations,
-                *losses(one.log_loss, one.infinite), f"{one.brier:.3f}",
-            ])  # fmt: skip
-    head = ["scores", "scaling", "accuracy", "claimed", "claimed − accuracy", "deviations", "log loss (finite steps)"]
-    return table([*head, "infinite", "Brier"], rows)
-
-
 def document(records, fared):
     """Return all tables as lines of Markdown."""
-    lines = ["## Streams and parameters", "", *streams_table(records)]
+    lines = []
     for way, (machine, _) in WAYS.items():
-        lines += ["", f"## {way}, {machine}: means over {len(records)} streams", ""]
-        lines += summary_table(fared, names_of(way))
+        lines += [f"## {way}, {machine}: means over {len(records)} streams", ""]
+        lines += [*summary_table(fared, names_of(way)), ""]
     chosen = {
         f"{name}, {machine}, {source}": key(name, machine, source)
         for name in BOTH
         for machine, source in ((HINGE, "training"), *MORE, (SQUARES, "leave_one_out"))
     }
-    lines += ["", "## Bands of the Venn predictors", "", *bands_table(fared, records)]
-    lines += ["", "## The machine or the source of its scores?", "", *summary_table(fared, chosen)]
-    for stream, record in records.items():
-        lines += ["", f"## {stream}: {len(record)} examples", "", *stream_table(fared, stream)]
-    return lines
+    lines += ["## Bands of the Venn predictors", "", *bands_table(fared, records), ""]
+    return [*lines, "## The machine or the source of its scores?", "", *summary_table(fared, chosen)]
 
 
 # The figure ------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import NamedTuple
 QUICK = 0.05  # seconds that one test with all its cases may take in the quick lane
 CASES = 5  # of one test in the quick lane: to set one up costs as much as most of them take
 USUAL = 0.6  # seconds that the cases of one test may take where all tests are asked for; the others are programs
+LONGEST = 4.0  # seconds of a case: what takes longer is a program as a whole
 WHOLE = ("test_contract.py", "test_monitor_contract.py")  # every public class: all cases are in both lanes
 
 
@@ -47,10 +48,12 @@ def quick(file: str, test: str, cases: int) -> set[int]:
 
 
 def usual(file: str, test: str, cases: int) -> set[int]:
-    """Return which cases of a test run where all tests are asked for: one at least, and all that test validity."""
+    """Return which cases of a test run where all are asked for: one, more if there is time, all that test validity."""
     took = durations().get(file, {}).get(test)
     if file in WHOLE or "validity" in file or took is None:
         return set(range(cases))
+    if took.seconds / took.cases > LONGEST:
+        return set()
     return spread(cases, max(1, int(USUAL * took.cases / took.seconds)))
 
 

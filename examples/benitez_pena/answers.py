@@ -73,17 +73,6 @@ class Answers:
         values = [[self.loss(name, method, loss) for method in among] for name in names or self.data]
         return dict(zip(among, mean_ranks(values).tolist(), strict=True))
 
-    def seconds(self, name, method):
-        """Return the processor seconds of a method on a set, over all folds."""
-        return sum(float(fold["methods"][method]["seconds"]) for fold in self.folds(name))
-
-    def bounds(self, name, method):
-        """Return the mean lower and upper probability of label 1 on a set, its frequency, and the mean width."""
-        parts = [(fold["methods"][method], fold["y"]) for fold in self.folds(name)]
-        lower, upper = (np.concatenate([part[end] for part, _ in parts]) for end in ("lower", "upper"))
-        y = np.concatenate([labels for _, labels in parts])
-        return lower.mean(), y.mean(), upper.mean(), (upper - lower).mean(), len(y)
-
     def controlled(self, name, way, share):
         """Return (sensitivity, MSE of positives, MSE of negatives) under Ctrl1, over all new objects of a set.
 

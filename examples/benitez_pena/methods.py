@@ -9,7 +9,6 @@ from rueping.maps import Sollich
 import venn
 from benitez_pena import published
 from benitez_pena.linear_svm import Design, svm
-from benitez_pena.machines import CS
 
 RESAMPLED = ("bootstrap", "best C, resampled")
 PPSVM = tuple(f"PPSVM {radius}" for radius in published.RADII)
@@ -198,8 +197,3 @@ def methods():
     }  # fmt: skip
     known |= {name: Posterior(float(radius)) for name, radius in zip(PPSVM, published.RADII, strict=True)}
     return {name: known[name] for name in ALL if name not in RESAMPLED}
-
-
-def ends(C):
-    """Return whether C is at an end of the values tried."""
-    return C in (CS[0], CS[-1])

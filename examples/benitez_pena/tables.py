@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from benitez_pena import published, sets
+from benitez_pena import published
 from benitez_pena.answers import ERROR, LOG, MSE, mean_ranks
-from benitez_pena.control import OUTCOMES, SHARES
-from benitez_pena.machines import CS
-from benitez_pena.methods import BOUNDED, CONSTANT, LARGEST_TRANSDUCTIVE, OTHERS, PAPER, PPSVM, RESAMPLED, ends
+from benitez_pena.control import SHARES
+from benitez_pena.methods import CONSTANT, OTHERS, PAPER, PPSVM
 
 TABLE_3 = ("bootstrap", "Sollich", "Platt", *PPSVM)
 TABLE_4 = ("bootstrap", "best C, resampled", "best C, one machine")
@@ -36,34 +35,6 @@ def _bold(texts, values):
 
 
 # Sets ------------------------------------------------------------------------------------------------
-
-
-def sets_table(answers):
-    """Return the table of sets: Table 2's description, the actual set, the chosen C."""
-    rows = []
-    for name in (*answers.data, *answers.aside):
-        data = sets.load(name)
-        n, d, positive = published.SIZES.get(name, ("", "", ""))
-        folds = answers.folds(name)
-        chosen = np.array([fold["scores"]["C"] for fold in folds])
-        used = [fold["resampled"]["Cs"] for fold in folds]
-        at_end = "*" if any(map(ends, chosen.tolist())) else ""
-        rows.append([
-            name, f"{len(data.y)} × {data.attributes}, {data.y.sum()}", f"{n} × {d}, {positive}" if n else "",
-            sets.SOURCES[name].said, f"{np.median(chosen):g} ({chosen.min():g} to {chosen.max():g}){at_end}",
-            f"{np.mean([len(one) for one in used]):.1f}",
-            f"{answers.study.resamples_of(name)}, {answers.study.folds_of(name)} of {answers.study.folds}",
-        ])  # fmt: skip
-    head = [
-        "set",
-        "rows × attributes, positive rows",
-        "Table 2",
-        "difference",
-        "C",
-        "C's in the ensemble",
-        "resamples, folds",
-    ]
-    return table(head, rows)
 
 
 # Tables 3 and 4 --------------------------------------------------------------------------------------
@@ -141,20 +112,6 @@ def claims_table(answers):
 # Bounds ----------------------------------------------------------------------------------------------
 
 
-def bounds_table(answers):
-    """Return the table of Venn bounds: mean lower and upper probability of label 1, with its frequency."""
-    rows = []
-    for name in answers.data:
-        row = [name]
-        for method in BOUNDED:
-            lower, share, upper, width, n = answers.bounds(name, method)
-            off = max(lower - share, share - upper, 0.0) / np.sqrt(share * (1 - share) / n)
-            held = "" if off == 0 else f", off by {off:.1f} deviations"
-            row.append(f"{number(width)}: {number(lower)} {number(upper)}{held}")
-        rows.append([*row, number(share)])
-    return table(["set", *(f"{method}: width, lower, upper" for method in BOUNDED), "frequency"], rows)
-
-
 # Control ---------------------------------------------------------------------------------------------
 
 
@@ -184,52 +141,14 @@ def constrained_table(answers):
     return table(["set", "", *(f"{level:g}" for level in levels)], rows)
 
 
-def outcomes_table(answers):
-    """Return the table of how the constrained problems ended, by set and wanted sensitivity."""
-    levels = answers.study.plan.levels
-    rows, every = [], np.zeros((len(levels), len(OUTCOMES)), int)
-    for name in answers.data:
-        counts = np.sum([split["outcomes"] for split in answers.controls(name)], axis=0)
-        every += counts
-        seconds = sum(float(split["seconds"]) for split in answers.controls(name))
-        trained = answers.controls(name)[0]["trained"]
-        rows.append([name, int(trained), *(" ".join(map(str, row)) for row in counts), f"{seconds:.0f}"])
-    rows.append(["all", "", *(" ".join(map(str, row)) for row in every), ""])
-    return table(["set", "examples", *(f"{level:g}" for level in levels), "seconds"], rows)
-
-
 # Seconds ---------------------------------------------------------------------------------------------
 
 
-def seconds_table(answers):
-    """Return the table of processor seconds, by set."""
-    parts = ("choice of C and scores", "bootstrap and Ctrl1", "PPSVM", "transductive", "other maps", "Ctrl2")
-    rows = []
-    for name in (*answers.data, *answers.aside):
-        of = {m: answers.seconds(name, m) for m in (*PAPER, *OTHERS)}
-        transductive = [m for m in of if m.startswith("transductive")]
-        rest = sum(of[m] for m in of if m not in (*RESAMPLED, *PPSVM, *transductive))
-        controls = [] if name in answers.aside or not answers.study.plan.splits else answers.controls(name)
-        rows.append([
-            name, sum(float(fold["scores"]["seconds"]) for fold in answers.folds(name)), of["bootstrap"],
-            sum(of[m] for m in PPSVM), sum(of[m] for m in transductive), rest,
-            sum(float(one["seconds"]) for one in controls),
-        ])  # fmt: skip
-    sums = np.sum([row[1:] for row in rows], axis=0).tolist()
-    rows.append([f"all: {sum(sums):.0f}", *sums])
-    return table(["set", *parts], [[row[0], *(f"{value:.1f}" for value in row[1:])] for row in rows])
-
-
 def document(answers):
-    """Return all tables as lines of Markdown, except those of seconds."""
-    study = answers.study
-    plan = study.plan
-    out = ["## Sets", "", *sets_table(answers), ""]
-    out += [
-        f"C is the usual one, of 1/2 w'w + C Σξ, and half of the paper's: median and range over the folds of what "
-        f"{study.inner}-fold cross-validation on the training part found most accurate, of {CS[0]:g} to {CS[-1]:g}; an "
-        "asterisk marks an end of that range.",
-        "", "## Table 3: mean squared error (the paper's)", "", *losses_table(answers, TABLE_3, MSE),
+    """Return all tables as lines of Markdown."""
+    plan = answers.study.plan
+    out = [
+        "## Table 3: mean squared error (the paper's)", "", *losses_table(answers, TABLE_3, MSE),
         "", "## Table 4: the ensemble against the best C alone (the paper's)", "", *losses_table(answers, TABLE_4, MSE),
         "", "## Orderings by MSE", "", *claims_table(answers),
         "", "## Mean ranks", "", *ranks_table(answers),
@@ -238,10 +157,6 @@ def document(answers):
         *losses_table(answers, (*(m for m in RANKED if m not in PPSVM[1:]), CONSTANT), LOG, theirs=False),
         "", "## Error rate", "",
         *losses_table(answers, ("bootstrap", "best C, one machine", "Platt", *OTHERS), ERROR, theirs=False),
-        "", "## Venn bounds", "", *bounds_table(answers), "",
-        "Mean width of the interval of the positive class over all new objects; its mean lower and upper end, which "
-        "should enclose the frequency, and by how many binomial deviations they miss it. Training parts of more than "
-        f"{LARGEST_TRANSDUCTIVE} examples take the inductive predictor.",
         "", "## Ctrl1, thresholds by out-of-bag votes", "", *control_table(answers, 0),
         "", "## Ctrl1, thresholds by the new objects' own labels", "", *control_table(answers, 1), "",
         "By wanted sensitivity: the share of new positives with probability above one half, MSE of new positives, MSE "
@@ -252,6 +167,5 @@ def document(answers):
             "", f"## Ctrl2 and Ctrl1 on at most {plan.largest} examples", "", *constrained_table(answers), "",
             f"The same three numbers; {plan.few} resamples, C {', '.join(f'{C:g}' for C in plan.Cs)}, trained on "
             f"{plan.splits} random part(s) of each set, on objects beside it (at most {plan.most_new}).",
-            "", f"## How Ctrl2's problems ended: {', '.join(OUTCOMES)}", "", *outcomes_table(answers),
         ]  # fmt: skip
     return out

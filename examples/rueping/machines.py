@@ -58,14 +58,6 @@ def grid(kernel, d):
     return [Parameters(kernel, C, gamma) for C in PENALTIES[kernel] for gamma in widths]
 
 
-def at_ends(parameters, d):
-    """Return which of "C" and "gamma" is at an end of the values tried."""
-    ends = {"C": (parameters.C, PENALTIES[parameters.kernel])}
-    if parameters.gamma:
-        ends["gamma"] = parameters.gamma, [width / d for width in WIDTHS]
-    return [name for name, (value, values) in ends.items() if value in (values[0], values[-1])]
-
-
 def part(y, seed):
     """Return the rows that parameters are chosen on: at most `LARGEST_CHOICE`, drawn at random."""
     return np.random.default_rng(seed).permutation(len(y))[:LARGEST_CHOICE]

@@ -27,18 +27,3 @@ RESULTS = {
         "PP": (0.0904, 0.0289, 3.64, 4.73),
     },
 }
-
-# Number of sets on which "the row is better than the column" was rejected, by cross-entropy.
-TESTED = ("KLR", "Platt", "Beta-2", "PP", "Bin-10", "Softmax")
-REJECTIONS = {
-    "linear": (
-        (0, 2, 2, 2, 2, 2), (4, 0, 0, 1, 1, 0), (4, 3, 0, 2, 1, 0),
-        (6, 4, 3, 0, 2, 0), (7, 6, 6, 5, 0, 3), (6, 8, 8, 6, 4, 0),
-    ),
-    "rbf": (
-        (0, 0, 0, 0, 0, 0), (6, 0, 0, 1, 0, 0), (7, 6, 0, 4, 1, 0),
-        (7, 5, 4, 0, 2, 0), (8, 3, 3, 3, 0, 2), (9, 9, 7, 9, 6, 0),
-    ),
-}  # fmt: skip
-
-KLR_RBF_MSE = (1e-7, 0.191)  # mushroom and liver

@@ -3,12 +3,11 @@
 import numpy as np
 from scipy import stats
 
-from rueping import machines, published, sets
-from rueping.methods import ALL, ASIDE, DEFAULT, PAPER
+from rueping import published
+from rueping.methods import ALL, ASIDE, PAPER
 
-MSE, ENTROPY, CLIPPED, ERROR, SECONDS = range(5)  # columns of the losses
+MSE, ENTROPY, CLIPPED, ERROR = range(4)  # columns of the losses
 RANKED = tuple(name for name in ALL if name not in ASIDE)
-LEVEL = 0.05
 NAMES = {"linear": "Linear kernel", "rbf": "RBF kernel"}
 
 
@@ -40,27 +39,6 @@ class Losses:
         ranks = stats.rankdata(values.round(12), method="min", axis=0)
         return dict(zip(among, ranks.mean(axis=1).tolist(), strict=True))
 
-    def worse(self, kernel, row, column):
-        """Return on which sets (sets,) "the row is better than the column" is rejected, by clipped entropy."""
-        return np.array([
-            rejected(self._table[name, kernel, row][:, CLIPPED] - self._table[name, kernel, column][:, CLIPPED])
-            for name in self.data
-        ])  # fmt: skip
-
-
-def rejected(differences):
-    """Return whether a one-sided paired t-test at level .05 rejects that the mean difference is <= 0.
-
-    Folds that all differ by the same amount have no variance: then the sign of that amount decides.
-    """
-    mean, spread = differences.mean(), differences.std(ddof=1) / np.sqrt(len(differences))
-    # Equal up to rounding: no difference.
-    if np.abs(differences).max() < 1e-12:
-        return False
-    if spread <= 1e-12 * abs(mean):
-        return bool(mean > 0)
-    return bool(mean / spread > stats.t.ppf(1 - LEVEL, len(differences) - 1))
-
 
 def _table(head, rows):
     lines = [head, ["---"] * len(head), *rows]
@@ -71,25 +49,6 @@ def _number(value, digits=4):
     if np.isinf(value):
         return "∞"
     return f"{value:.{digits}f}" if value == 0 or value >= 10.0**-digits else f"{value:.0e}"
-
-
-def choices_table(data, choices):
-    """Return the table of sets and of parameters; `choices` by (set, kernel) for each machine (see `machines`)."""
-    rows = []
-    for one in data:
-        n, d = one.X.shape
-        row = [one.name, f"{one.negative}, {one.positive}", f"{n} × {d}", "{} × {}".format(*sets.PUBLISHED[one.name])]
-        for kernel in machines.KERNELS:
-            for parameters, accuracy, _ in choices[one.name, kernel].values():
-                ends = machines.at_ends(parameters, d)
-                text = f"{parameters.C:g}{'*' * ('C' in ends)}"
-                if parameters.gamma:
-                    text += f", {parameters.gamma * d:g}{'*' * ('gamma' in ends)}"
-                row.append(f"{text} ({accuracy:.3f})")
-        rows.append(row)
-    head = ["set", "classes 0, 1", "here", "paper"]
-    kinds = [f"{machine}, {kernel}" for kernel in ("linear", "RBF") for machine in ("SVM", "KLR", "LS-SVM")]
-    return _table([*head, *kinds], rows)
 
 
 def means_table(losses, kernel):
@@ -119,39 +78,6 @@ def ranks_table(losses, kernel):
         rows.append([method, *("" if cell is None else f"{cell:.2f}" for cell in cells)])
     head = ["method", "MSE, of 9", "paper", f"MSE, of {len(RANKED)}"]
     return _table([*head, "cross-entropy, of 9", "paper", f"cross-entropy, of {len(RANKED)}"], rows)
-
-
-def rejections_table(losses, kernel):
-    """Return the table of the paper's t-tests: on how many sets the row is not better than the column."""
-    rows = [
-        [row, *(
-            "" if row == column else f"{losses.worse(kernel, row, column).sum()} ({theirs})"
-            for column, theirs in zip(published.TESTED, published.REJECTIONS[kernel][r], strict=True)
-        )]
-        for r, row in enumerate(published.TESTED)
-    ]  # fmt: skip
-    return _table(["", *published.TESTED], rows)
-
-
-def against_platt_table(losses):
-    """Return the table of significant differences from Platt."""
-    rows = []
-    for method in RANKED:
-        if method != "Platt":
-            counts = [losses.worse(k, *pair).sum() for k in NAMES for pair in (("Platt", method), (method, "Platt"))]
-            rows.append([method, *map(str, counts)])
-    return _table(["method", *(f"{k}: {way}" for k in ("linear", "RBF") for way in ("better", "worse"))], rows)
-
-
-def by_set_table(losses, kernel, loss):
-    """Return the table of one loss by set, the best of each in bold."""
-    values = {method: losses.by_set(kernel, method, loss) for method in RANKED}
-    best = np.min(list(values.values()), axis=0)
-    rows = [
-        [method, *(f"**{_number(v)}**" if v == b else _number(v) for v, b in zip(row, best, strict=True))]
-        for method, row in values.items()
-    ]
-    return _table(["method", *losses.data], rows)
 
 
 AHEAD, BEHIND = ("Platt", "Beta-2", "PP"), ("Softmax", "Bin-10", "Bin-50")
@@ -185,60 +111,17 @@ def orderings_table(losses):
     return _table(["", *summaries], rows)
 
 
-def seconds_table(losses, choices):
-    """Return the table of processor seconds, by set and kernel."""
-    rows = []
-    for name in losses.data:
-        for kernel in NAMES:
-            chosen = sum(seconds for *_, seconds in choices[name, kernel].values())
-            maps = sum(losses[name, kernel, m][:, SECONDS].sum() for m in ALL if m not in ("KLR", DEFAULT))
-            parts = [losses[name, kernel, "SVM"].sum(), maps]
-            parts += [losses[name, kernel, m][:, SECONDS].sum() for m in ("KLR", DEFAULT)]
-            rows.append([name, kernel, *(f"{value:.1f}" for value in (chosen, *parts))])
-    sums = np.array([[float(cell) for cell in row[2:]] for row in rows]).sum(axis=0)
-    rows.append(["all", "", *(f"{value:.0f}" for value in sums)])
-    return _table(["set", "kernel", "choice of parameters", "SVM scores", "maps", "KLR", DEFAULT], rows)
-
-
-def document(losses, data, choices):
-    """Return all tables as lines of Markdown, except those of seconds."""
-    sets_ = len(losses.data)
-    out = ["## Sets and parameters", "", *choices_table(data, choices), ""]
-    penalties = [", ".join(f"{C:g}" for C in machines.PENALTIES[kernel]) for kernel in NAMES]
-    out += [
-        "Rows × features, constant ones left out; then C, and with the RBF kernel γd, γ times the number of features. "
-        "They were chosen once for each set, kernel and machine, by accuracy (in brackets; of SVM and KLR by "
-        f"{machines.CHOICE_FOLDS}-fold cross-validation, of the least-squares SVM by leave-one-out) on at most "
-        f"{machines.LARGEST_CHOICE} examples drawn from the whole set; of equal ones the smallest C, then the smallest "
-        f"γ. An asterisk marks an end of what was tried: C {penalties[0]} (linear), {penalties[1]} (RBF); γd "
-        f"{', '.join(f'{width:g}' for width in machines.WIDTHS)}.",
-    ]
+def document(losses):
+    """Return all tables as lines of Markdown."""
+    out = ["## The paper's orderings", "", *orderings_table(losses)]
     for kernel, title in NAMES.items():
         out += ["", f"## {title}: means", "", *means_table(losses, kernel)]
         out += ["", f"## {title}: mean ranks", "", *ranks_table(losses, kernel)]
-        out += ["", f"## {title}: paired t-tests", "", *rejections_table(losses, kernel)]
-    out += [
-        "",
-        f"Number of the {sets_} sets on which the hypothesis that the row is better than the column is rejected, in "
-        f"brackets the paper's of {published.SETS}: one-sided paired t-test over the {losses.folds} folds at level "
-        f"{LEVEL:g}, by cross-entropy, clipped (an infinite difference has no t).",
-    ]
-    out += ["", "## The paper's orderings", "", *orderings_table(losses)]
-    out += ["", f"## Better and worse than Platt, of {sets_} sets, by the same tests", "", *against_platt_table(losses)]
-    for kernel, title in NAMES.items():
-        for loss, name in ((MSE, "MSE"), (ENTROPY, "cross-entropy")):
-            out += ["", f"## {title}: {name} by set", "", *by_set_table(losses, kernel, loss)]
-    klr = losses.by_set("rbf", "KLR", MSE)
-    low, high = int(klr.argmin()), int(klr.argmax())
     ratios = [
         losses.mean(kernel, method, ENTROPY) / losses.mean(kernel, method, MSE)
         for kernel in NAMES for method in PAPER if not losses.infinite(kernel, method)
     ]  # fmt: skip
     out += [
-        "",
-        f"MSE of KLR with the RBF kernel runs from {klr[low]:.1e} ({losses.data[low]}) to {klr[high]:.3f} "
-        f"({losses.data[high]}); in the paper from {published.KLR_RBF_MSE[0]:g} (mushroom) to "
-        f"{published.KLR_RBF_MSE[1]:g} (liver).",
         "",
         f"Mean cross-entropy by mean MSE lies between {min(ratios):.2f} and {max(ratios):.2f} among the paper's "
         "methods where it is finite; in the paper's tables between 0.317 and 0.352. Natural logarithms with one more "

@@ -68,7 +68,7 @@ def run(tmp_path, monkeypatch, capsys, undrawn):
         ("conformal.py --quick", r"car: (.|\n)*Yes: all 16 counts are inside limits that each keeps with probability"),
         (
             "scalers_online.py --quick",
-            r"## car: 60 examples(.|\n)*figure: runs/scalers_online(.|\n)*Leave-one-out scores: nearest to what they ",
+            r"means over 2 streams(.|\n)*figure: runs/scalers_online(.|\n)*Leave-one-out scores: nearest to what they ",
         ),
         (
             "electricity_window.py --quick",

@@ -21,6 +21,7 @@ def measured(monkeypatch):
     monkeypatch.setattr(lanes, "QUICK", 0.4)
     monkeypatch.setattr(lanes, "CASES", 6)
     monkeypatch.setattr(lanes, "USUAL", 1.0)
+    monkeypatch.setattr(lanes, "LONGEST", 8.0)
     monkeypatch.setattr(
         lanes, "durations", lambda: dict.fromkeys(("test_a.py", "test_validity.py", lanes.WHOLE[0]), tests)
     )
@@ -42,12 +43,13 @@ def test_as_many_cases_are_quick_as_there_is_time_for(measured, test, cases, kep
     ("test", "cases", "kept"),
     [
         ("test_short", 3, {0, 1, 2}), ("test_long", 20, {1, 3, 5, 7, 9, 11, 13, 15, 17, 19}), ("test_long", 2, {0, 1}),
-        ("test_one", 1, {0}), ("test_one", 3, {1}), ("test_new", 12, set(range(12))),
+        ("test_one", 1, set()), ("test_one", 3, set()), ("test_new", 12, set(range(12))),
     ],
 )  # fmt: skip
-def test_of_a_long_test_some_cases_are_usual_and_of_validity_all(measured, test, cases, kept):
+def test_of_a_long_test_some_cases_are_usual_of_a_very_long_one_none_and_of_validity_all(measured, test, cases, kept):
     assert lanes.usual("test_a.py", test, cases) == kept
     assert lanes.usual("test_validity.py", test, cases) == set(range(cases))
+    assert lanes.usual(lanes.WHOLE[0], test, cases) == set(range(cases))
 
 
 def test_what_is_measured_exists():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 
 import numpy as np
@@ -162,33 +161,6 @@ def test_an_answer_is_not_read_once_the_bank_has_gone_on():
         for answer in answers:
             with pytest.raises(RuntimeError, match="out of date"):
                 answer.tables(True)
-
-
-@pytest.mark.parametrize("n", [0, 1, 30])
-def test_banks_views_and_panels_are_saved(n, tmp_path):
-    X, y = stream("grid", 3, 60)
-    whole = bank(3)
-    panel = learned(
-        venn.Panel(
-            vmix=venn.TransductiveVennAbers(Mixture(whole, 0.25)),
-            sets=venn.Conformal(whole.members[1]),
-            beta=venn.ScoreCalibrator(whole.members[1], venn.maps.BetaCalibration(),
-            venn.predictors.LeaveOneOutScores()),
-        ),
-        X[:n], y[:n],
-    )  # fmt: skip
-    venn.save(tmp_path / "panel", panel)
-    twins = [venn.load(tmp_path / "panel"), pickle.loads(pickle.dumps(panel)), copy.deepcopy(panel)]
-    for i in range(n, n + 20):
-        said = panel.predict_one(X[i])
-        panel.learn_one(X[i], int(y[i]))
-        for twin in twins:
-            assert len(twin.machines) == 1
-            again = twin.predict_one(X[i])
-            assert np.array_equal(said["vmix"].pairs, again["vmix"].pairs)
-            assert np.array_equal(said["sets"].p_values, again["sets"].p_values)
-            assert np.array_equal(said["beta"].proba, again["beta"].proba)
-            twin.learn_one(X[i], int(y[i]))
 
 
 def test_a_panel_teaches_a_bank_once():

@@ -149,30 +149,3 @@ def test_what_cannot_be_solved_is_refused_and_not_learned():
 
     with pytest.raises(venn.machines.NotConverged, match="positive semidefinite"):
         venn.LeastSquaresSVM(Negative(), 1.0, ["a", "b"]).learn_one([0.0], "a")
-
-
-@pytest.mark.parametrize("event", ["learn", "ask"])
-def test_answers_out_of_date_refuse_to_be_read(event):
-    machine = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0], [0.0]], [0, 1, 1])
-    answer = machine.hypotheses([0.5])
-    assert machine.hypotheses([0.5]) is answer
-    if event == "learn":
-        machine.learn_one([0.5], 1)
-    else:
-        machine.hypotheses([0.7])
-    for read in (
-        lambda: answer.scores(0), lambda: answer.leave_one_out(0), lambda: answer.duals(0), lambda: answer.labels,
-        lambda: answer.table, lambda: answer.leave_one_out_table,
-    ):  # fmt: skip
-        with pytest.raises(RuntimeError, match="out of date"):
-            read()
-
-
-def test_a_fresh_machine_has_the_parameters_alone():
-    for kind in (venn.LeastSquaresSVM, venn.OneVsAllSVM):
-        machine = learned(kind(venn.RBF(0.5), 2.0, ["a", "b"]), [[0.0], [1.0]], ["a", "b"])
-        fresh = machine.fresh()
-        assert repr(fresh) == repr(machine)
-        assert fresh.n == 0
-        learned(fresh, [[0.0], [1.0]], ["a", "b"])
-        assert same_answer(fresh.hypotheses([0.3]), machine.hypotheses([0.3]))

@@ -353,15 +353,19 @@ def test_an_answer_is_remembered_until_another_question():
 
 
 @pytest.mark.parametrize("event", ["learn", "ask"])
-def test_answers_out_of_date_refuse_to_be_read(event):
-    machine = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0], [0.0]], [0, 1, 1])
+@pytest.mark.parametrize("kind", [venn.OneVsAllSVM, venn.LeastSquaresSVM])
+def test_answers_out_of_date_refuse_to_be_read(kind, event):
+    machine = learned(kind(venn.RBF(0.5), 1.0, range(2)), [[0.0], [1.0], [0.0]], [0, 1, 1])
     answer = machine.hypotheses([0.5])
+    assert machine.hypotheses([0.5]) is answer
+    assert machine.exact_leave_one_out == (kind is venn.LeastSquaresSVM)
     if event == "learn":
         machine.learn_one([0.5], 1)
     else:
         machine.hypotheses([0.7])
     for read in (
-        lambda: answer.scores(0), lambda: answer.duals(0), lambda: answer.table, lambda: answer.labels,
+        lambda: answer.scores(0), lambda: answer.leave_one_out(0), lambda: answer.duals(0), lambda: answer.labels,
+        lambda: answer.table, lambda: answer.leave_one_out_table,
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match="out of date"):
             read()
@@ -370,7 +374,7 @@ def test_answers_out_of_date_refuse_to_be_read(event):
 @pytest.mark.parametrize("j", [-1, 2, True])
 def test_a_hypothesis_that_is_no_class_code(j):
     answer = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0]], [0, 1]).hypotheses([0.5])
-    for read in (answer.scores, answer.duals):
+    for read in (answer.scores, answer.duals, answer.leave_one_out):
         with pytest.raises(ValueError, match="j must be a class code"):
             read(j)
 

@@ -246,30 +246,6 @@ def test_until_the_scale_is_known_nothing_is_known():
         panel.learn_one(x, label)
 
 
-def test_a_journal_goes_on_from_any_step(tmp_path):
-    X, y = stream(7, 30)
-
-    def panel():
-        return venn.Panel(conformal=venn.Conformal(MACHINES["squares"](scale=10)))
-
-    alone = panel()
-    for i, (x, label) in enumerate(zip(X, y, strict=True)):
-        with venn.Online(panel(), {}, tmp_path / "run.db") as online:
-            said = online.ask(x, id=i)
-            online.answer(i, label)
-        assert np.array_equal(numbers(said["conformal"]), numbers(alone.predict_one(x)["conformal"]))
-        alone.learn_one(x, label)
-    other = venn.Panel(conformal=venn.Conformal(MACHINES["squares"](scale=11)))
-    with pytest.raises(venn.online.JournalError, match="first=10"):
-        venn.Online(other, {}, tmp_path / "run.db").__enter__()
-
-
-def test_replay_says_what_the_loop_says():
-    X, y = stream(8, 40)
-    record = venn.replay(list(zip(X, y, strict=True)), venn.Conformal(MACHINES["squares"](scale=10)))
-    assert len(record) == 40
-
-
 # Inductive predictors ------------------------------------------------------------------------------------------------
 
 
@@ -612,21 +588,6 @@ def test_what_the_first_teach_forgets_nothing():
             venn.SlidingWindow(machine, 5)
         with pytest.raises(TypeError, match="scale must not teach where examples are forgotten"):
             machine.unlearn_one()
-
-
-def test_a_refused_example_leaves_no_trace():
-    X, y = drawn(9, 10)
-    for n in (3, 7, 10):  # before, at and after the example that fixes the scale
-        made = taught(bank(first=8), X[:n], y[:n])
-        before = pickle.dumps(made)
-        for x, label in ((X[0], 2), ([np.nan, 0.0], 0), ([1.0], 1)):
-            with pytest.raises(ValueError, match="must"):
-                made.learn_one(x, label)
-        assert pickle.dumps(made) == before
-    made = taught(bank(first=3), [[1.7e308, 0.0], [1.7e308, 1.0]], [0, 1])
-    with pytest.raises(ValueError, match="near enough to scale, got feature 0"):
-        made.learn_one([-1.7e308, 1.0], 1)
-    assert made.learned == 2
 
 
 def test_it_never_warns_of_scales():

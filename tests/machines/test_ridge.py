@@ -92,17 +92,6 @@ def test_examples_come_and_go_as_dense_solves_say(seed):
     assert np.array_equal(system.scores_of(np.array([1.0, 2.0, 3.0])), np.zeros(OUTPUTS))
 
 
-def test_the_last_example_is_forgotten_to_the_bit():
-    rng = np.random.default_rng(0)
-    system = RidgeSystem(ObjectStore(venn.RBF(GAMMA)), 1)
-    for x, target in zip(rng.normal(size=(20, 2)), rng.normal(size=(20, 1)), strict=True):
-        before = [values.tobytes() for values in (system.training_scores(), system.leave_one_out_scores())]
-        system.append(system.border(x, [0.1])[0], target)
-        system.remove(system.n - 1)
-        assert [values.tobytes() for values in (system.training_scores(), system.leave_one_out_scores())] == before
-        system.append(system.border(x, [0.1])[0], target)
-
-
 def test_what_cannot_be_solved_changes_nothing():
     rng = np.random.default_rng(0)
     system = RidgeSystem(ObjectStore(venn.RBF(GAMMA)), 1)

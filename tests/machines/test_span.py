@@ -307,19 +307,6 @@ def test_table_and_rows_say_the_same():
             assert np.array_equal(rows[-1], same[-1])
 
 
-def test_refusals():
-    machine = learned(machine_of("rbf", 1.0, 2), [[0.0], [1.0]], [0, 1])
-    assert machine.exact_leave_one_out is False
-    answer = machine.hypotheses([0.5])
-    for j in (-1, 2, True):
-        with pytest.raises(ValueError, match="j must be a class code"):
-            answer.leave_one_out(j)
-    machine.learn_one([0.5], 1)
-    for read in (lambda: answer.leave_one_out(0), lambda: answer.leave_one_out_table):
-        with pytest.raises(RuntimeError, match="out of date"):
-            read()
-
-
 def test_dependent_members_leave_the_margin_exactly():
     """A constant feature makes a linear kernel's margins dependent: streams of every kind keep their residual."""
     for seed in range(12):

@@ -259,14 +259,6 @@ def test_bins_of_a_stream_are_those_of_the_prefix(kind, bins):
     assert json.loads(json.dumps(monitor.reliability)) == monitor.reliability
 
 
-def test_many_at_once_are_one_after_another():
-    p, y = events("uniform", 12, 500)
-    loop, blocks = filled(p, y), CalibrationBins()
-    for start, stop in ((0, 0), (0, 1), (1, 200), (200, 500)):
-        blocks.update_many(p[start:stop], y[start:stop])
-    assert blocks == loop
-
-
 def test_saved_and_restored_bins_go_on_as_if_nothing_had_been():
     p, y = events("sharp", 13, 200)
     whole, first = filled(p, y), filled(p[:90], y[:90])
@@ -278,16 +270,6 @@ def test_saved_and_restored_bins_go_on_as_if_nothing_had_been():
         assert monitor == whole
     assert first.n == 90
     assert eval(repr(whole)).n == 0
-
-
-def test_memory_of_a_stream_is_constant():
-    monitor = CalibrationBins()
-    monitor.update_many(*events("uniform", 14, 1000))
-    size = len(pickle.dumps(monitor))
-    monitor.update_many(*events("uniform", 15, 1_000_000))
-    assert len(pickle.dumps(monitor)) < size + 100
-    assert monitor.n == 1_001_000
-    assert monitor.ece < 0.01
 
 
 # Bad input --------------------------------------------------------------------------------------------------------

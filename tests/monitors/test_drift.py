@@ -327,28 +327,6 @@ def test_columns_keep_the_names_that_their_numbers_had():
     assert [one["name"] for one in drift.snapshot()["columns"]] == ["age"]
 
 
-@pytest.mark.parametrize("columns", [("weight", "age"), True])
-@pytest.mark.parametrize("form", ["dict", "table"])
-def test_a_run_that_watches_named_columns_goes_on_after_a_kill(columns, form, tmp_path):
-    pd = pytest.importorskip("pandas")
-
-    class Fitted:
-        classes_ = ("no", "yes")
-        feature_names_in_, n_features_in_ = ("weight", "age"), 2
-
-        def predict_proba(self, X):
-            return np.tile([0.4, 0.6], (len(X), 1))
-
-    objects = objects_by_name(8)
-    for begin in (0, 4):
-        online = venn.Online(venn.Forecaster(scorer=Fitted()), Drift(columns=columns), journal=tmp_path / "run.db")
-        assert online.asked == begin
-        for x in objects[begin : begin + 4]:
-            online.ask(x if form == "dict" else pd.DataFrame([x]))
-            online.answer(online.asked, "no")
-        online.journal.close()  # as a kill
-
-
 def test_a_table_of_one_row_is_an_object():
     pd = pytest.importorskip("pandas")
     one, other = (Drift(columns=("weight", "age"), level=0.2) for _ in range(2))

@@ -319,19 +319,6 @@ def test_a_block_is_the_loop_to_the_last_bit(make, kind):
 
 
 @every
-def test_begins_with_capital_1_and_fresh_is_the_beginning(make):
-    martingale = make()
-    assert (martingale.n, martingale.log) == (0, 0.0)
-    begin = bits(martingale)
-    assert martingale.update_many([]).shape == (0,)
-    assert bits(martingale) == begin
-    martingale.update_many(STREAMS["small"])
-    assert bits(martingale.fresh()) == begin
-    assert repr(martingale.fresh()) == repr(martingale)
-    assert bits(eval(repr(martingale))) == begin
-
-
-@every
 def test_long_extreme_streams_leave_finite_logs_and_constant_memory(make):
     """T6: no overflow, nothing that grows, still to be pickled."""
     martingale = make()

@@ -20,7 +20,6 @@ from venn import cli
 from venn.monitors import ChangePoint, Verdict, together, worst
 from venn.monitors.alarms import Trace, change_point, of_events, of_p_values
 from venn.online.checkpoint import pack, unpack
-from venn.online.watch import Watch
 from venn.prediction import CategoryClass, ClassIntervals, Forecast, Multiprobability, PredictionSet
 
 CLASSES = ("no", "yes")
@@ -421,32 +420,6 @@ def test_the_worst_of_several_is_named():
 
 
 # ------------------------------------------------------------------- the same everywhere
-
-
-def test_a_run_its_journal_and_its_viewers_say_the_same(tmp_path):
-    machine = venn.SlidingWindow(venn.LeastSquaresSVM(venn.RBF(0.5), 1, CLASSES), 100)
-    panel = venn.Panel(unwatched=venn.Conformal(machine), venn=venn.TransductiveVenn(machine))
-    monitors = {"venn": venn.Monitor(CLASSES)}
-    rng = np.random.default_rng(0)
-    with venn.Online(panel, monitors, tmp_path / "run.db") as online:
-        with online.transaction():
-            for step in range(450):
-                x = rng.normal(size=1)
-                online.ask(x)
-                online.answer(online.asked, CLASSES[int((x[0] > 0) == (step < 300))])
-        verdict = online.verdict()
-    assert verdict.state == "changed"
-    assert verdict.predictor == "venn"
-    assert verdict.at.number == verdict.since
-    assert dataclasses.replace(verdict, at=None) == worst({"venn": monitors["venn"].verdict()})
-    with Watch(tmp_path / "run.db") as watch:
-        assert watch.verdict() == verdict
-    run = CliRunner().invoke(cli.main, ["metrics", str(tmp_path / "run.db"), "--once"])
-    assert f'venn_change_step{{predictor="venn"}} {float(verdict.since)}' in run.output
-    report = CliRunner().invoke(cli.main, ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "run.html")])
-    assert report.output.splitlines()[-1] == f"verdict: {verdict}"
-    shown = re.sub(r"<[^>]*>", "", (tmp_path / "run.html").read_text("utf-8"))
-    assert str(verdict) in shown
 
 
 class Always(venn.predictors.Predictor):

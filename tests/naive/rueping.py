@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from scipy import stats
-
 
 def mean_squared_error(p: list[float], y: list[int]) -> float:
     return sum((label - q) ** 2 for q, label in zip(p, y, strict=True)) / len(p)
@@ -26,8 +24,3 @@ def mean_ranks(values: list[list[float]]) -> list[float]:
         for row in values
     ]  # fmt: skip
     return [sum(row) / len(row) for row in ranks]
-
-
-def row_is_worse(row: list[float], column: list[float]) -> bool:
-    """Return whether a paired t-test rejects at level .05 that the row's mean is not larger than the column's."""
-    return bool(stats.ttest_rel(row, column, alternative="greater").pvalue < 0.05)

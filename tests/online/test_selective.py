@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 
 import numpy as np
@@ -266,28 +265,6 @@ def test_a_run_goes_on_with_the_same_account_to_the_bit(tmp_path):
     other.answering.allowance = 4.0
     with pytest.raises(venn.online.JournalError, match="answers"):
         venn.Online(other, journal=tmp_path / "a.db", patience=40)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
-def test_a_killed_run_keeps_its_promise(tmp_path):
-    def part(name, end):
-        online = venn.Online(machine(), journal=venn.online.Journal(tmp_path / name, every=5))
-        found = [said.answer for said in online.follow(list(events(end)), again=True)]
-        return online, found
-
-    for end in (11, 30, 44):
-        child = os.fork()
-        if not child:
-            try:
-                part("a.db", end)
-            finally:
-                os._exit(0)  # nothing is closed
-        os.waitpid(child, 0)
-    one, _ = part("a.db", 60)
-    other, _ = part("b.db", 60)
-    assert one.account == other.account
-    for online in (one, other):
-        online.close()
 
 
 def test_given_up_questions_count_as_said_in_a_run():

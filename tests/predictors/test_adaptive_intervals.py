@@ -1,19 +1,15 @@
-"""Intervals with a long-run error rate: against their definition, against adversaries, late, in journals."""
+"""Intervals with a long-run error rate: against their definition, against adversaries, and late."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from naive.adaptive import Adaptive as Naive
 
-import streams
 import venn
 from venn.distribution import NormalDistribution
 from venn.labels import Real
 from venn.machines import KernelRidge
-from venn.online import Journal
-from venn.online.checkpoint import pack
 from venn.predictors import (
     AdaptiveIntervals,
     ConformalDistribution,
@@ -116,6 +112,14 @@ def test_a_change_is_followed_where_fixed_levels_fail():
     assert errors < 45
 
 
+def test_a_record_says_what_is_promised():
+    X, y = drifting(30, 2)
+    model = AdaptiveIntervals(ConformalIntervals(ridge()), LEVELS)
+    record = venn.replay(zip(X, y, strict=True), venn.Panel(adaptive=model), progress=False)
+    said = record.kind("adaptive").conclusion("adaptive", record["adaptive"], record.guaranteed["adaptive"])
+    assert "on any stream the rate tends to" in said
+
+
 @pytest.mark.parametrize(
     ("make", "y"),
     [
@@ -135,39 +139,6 @@ def test_equal_labels_at_one_object_have_an_answer(make, y):
         model.learn_one([1.0], label)
     for one in model.certificates:
         assert one.errors <= one.n * one.level + one.bound
-
-
-@pytest.mark.parametrize("delay", [0, 2])
-def test_a_killed_run_goes_on_to_the_bit(tmp_path, delay):
-    X, y = drifting(50, 2)
-    stream = streams.from_arrays(X, y, classes="numbers")
-
-    def events(count):
-        return itertools.islice(streams.teach(stream, streams.Delayed(delay)), count)
-
-    def online(path):
-        machine = ridge()
-        panel = venn.Panel(
-            fixed=ConformalIntervals(machine), adaptive=AdaptiveIntervals(ConformalIntervals(machine), LEVELS)
-        )
-        return venn.Online(panel, {"adaptive": venn.Monitor(Real())}, Journal(path, every=17))
-
-    with online(tmp_path / "whole.db") as whole:
-        list(whole.follow(events(100)))
-        expected = whole.panel["adaptive"].certificates, whole.panel["adaptive"].thresholds.tolist()
-        state = pack(whole.monitors["adaptive"])
-    for stop in (21, 64, 100):
-        run = online(tmp_path / "parts.db")
-        list(run.follow(events(stop), again=True))
-        run.journal.close()
-    run = online(tmp_path / "parts.db")
-    assert (run.panel["adaptive"].certificates, run.panel["adaptive"].thresholds.tolist()) == expected
-    assert pack(run.monitors["adaptive"]) == state
-    record = run.record()
-    assert "on any stream the rate tends to" in record.kind("adaptive").conclusion(
-        "adaptive", record["adaptive"], "long-run error rate"
-    )
-    run.close()
 
 
 @pytest.mark.parametrize(

@@ -299,32 +299,6 @@ def test_what_schedules_promise_online():
 # State: purity, pickles, panels --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [*MAKERS.values(), lambda: CrossVenn(lssvm(3), first=8)])
-def test_predicting_is_pure_and_copies_go_on_alone(make):
-    rng = np.random.default_rng(13)
-    X = objects("grid", rng, 40)
-    y = labels("noise", rng, X, 3).tolist()
-    silent, curious = make(), make()
-    for n in range(40):
-        first = curious.predict_one(X[n]).probabilities
-        curious.predict_one(X[n] + 0.3)
-        curious.predict_many(X[: n + 1])
-        assert np.array_equal(curious.predict_one(X[n]).probabilities, first)
-        curious.prepare(X[n], y[n])
-        curious.learn_one(X[n], y[n])
-        silent.commit(X[n], y[n])
-        if n == 20:
-            twin = pickle.loads(pickle.dumps(curious))
-            frozen_twin = copy.deepcopy(curious)
-            before = frozen_twin.predict_one(X[0]).probabilities
-    learned(twin, X[21:], y[21:])
-    for x in X:
-        answer = curious.predict_one(x).probabilities
-        assert np.array_equal(silent.predict_one(x).probabilities, answer)
-        assert np.array_equal(twin.predict_one(x).probabilities, answer)
-    assert np.array_equal(frozen_twin.predict_one(X[0]).probabilities, before)
-
-
 def test_the_machine_given_is_never_taught():
     machine = lssvm(2)
     model = InductiveVenn(machine, schedule=PrefixRestart(4))

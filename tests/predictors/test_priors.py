@@ -47,29 +47,28 @@ def test_weights_are_quotients_of_priors_times_costs():
     assert PriorShift.of_keeping(keep).ratios * keep == pytest.approx(np.full(3, 1.6 / 3))
 
 
+HALF = (0.5, 0.5)
+
+
 @pytest.mark.parametrize(
-    ("bad", "error"), [((0.5, 0.4), ValueError), ((1.0,), ValueError), (("0.5", "0.5"), TypeError), (None, TypeError)]
-)
-def test_wrong_priors_are_refused(bad, error):
-    with pytest.raises(error, match="train must be"):
-        operational_priors([[0.5, 0.5]], bad)
-    with pytest.raises(ValueError, match=r"operational must (be|hold).*got"):
-        PriorShift((0.5, 0.5), (0.2, 0.3, 0.5))
-
-
-def test_a_class_that_never_trains_is_refused():
-    with pytest.raises(ValueError, match=r"train must be probabilities > 0 of at least 2 classes.*got \(1.0, 0.0\)"):
-        PriorShift((1.0, 0.0), (0.5, 0.5))
-    with pytest.raises(ValueError, match="train must leave finite weights"):
-        PriorShift((1e-320, 1.0), (0.5, 0.5))
-
-
-def test_wrong_costs_are_refused():
-    for bad in ("ab", (True, 1), ("1", "2"), 3):
-        with pytest.raises(TypeError, match="costs must be"):
-            PriorShift.of_costs(bad)
-    with pytest.raises(ValueError, match="at least 2 classes"):
-        PriorShift.of_costs((1,))
+    ("call", "bad", "says"),
+    [
+        (lambda bad: operational_priors([HALF], bad), ((0.5, 0.4), (1.0,), ("0.5", "0.5"), None), "train must be"),
+        (lambda bad: PriorShift(bad, HALF), ((1.0, 0.0),), "train must be probabilities > 0 of at least 2 classes"),
+        (lambda bad: PriorShift(bad, HALF), ((1e-320, 1.0),), "train must leave finite weights"),
+        (lambda bad: PriorShift(HALF, bad), ((0.2, 0.3, 0.5),), "operational must (be|hold).*got"),
+        (PriorShift.of_costs, ("ab", (True, 1), ("1", "2"), 3, (10**400, 1)), "costs must be"),
+        (PriorShift.of_costs, ((1,),), "at least 2 classes"),
+        (lambda bad: operational_priors(bad, HALF),
+         ([], [[0.5, 0.6]], [[1.5, -0.5]], [[0.5, np.nan]], [0.5, 0.5], [[0.2, 0.3, 0.5]], np.zeros((0, 2)), "ab",
+          [["0.5", "0.5"]], [[True, False]], None), "proba must"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_what_is_wrong_is_refused(call, bad, says):
+    for one in bad:
+        with pytest.raises((TypeError, ValueError), match=says):
+            call(one)
 
 
 def test_a_class_that_weighs_nothing_is_no_weight_of_a_machine():
@@ -365,18 +364,3 @@ def test_estimated_priors_take_the_short_numbers_of_a_classifier():
     proba[33] *= 1.001
     with pytest.raises(ValueError, match=r"^proba must be nonnegative .* got row 33 of sum 1\.00\d+ and smallest"):
         operational_priors(proba, train)
-
-
-def test_wrong_probabilities_are_refused():
-    train = (0.5, 0.5)
-    for bad in ([], [[0.5, 0.6]], [[1.5, -0.5]], [[0.5, np.nan]], [0.5, 0.5], [[0.2, 0.3, 0.5]], np.zeros((0, 2))):
-        with pytest.raises(ValueError, match="proba must"):
-            operational_priors(bad, train)
-    for bad in ("ab", [["0.5", "0.5"]], [[True, False]], None):
-        with pytest.raises(TypeError, match=r"proba must be \(n, 2\) probabilities"):
-            operational_priors(bad, train)
-
-
-def test_an_integer_that_no_float_holds_is_refused():
-    with pytest.raises(ValueError, match="costs must be"):
-        PriorShift.of_costs((10**400, 1))

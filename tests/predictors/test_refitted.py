@@ -219,37 +219,3 @@ def test_repr_can_be_typed_and_the_estimator_given_is_nobody_elses():
     learned(model, X, y)
     assert repr(model) == shown
     assert model.fitted.C == 0.5
-
-
-def test_three_of_them_in_a_panel_beside_venn_predictors():
-    rng = np.random.default_rng(9)
-    machine = venn.LeastSquaresSVM(venn.Linear(), C=1, classes=["no", "yes"])
-    schedule = PrefixRestart(first=20)
-    estimators = {
-        "forest": RandomForestClassifier(5, random_state=0),
-        "bayes": GaussianNB(),
-        "logistic": LogisticRegression(),
-    }
-    panel = venn.Panel(
-        venn=venn.TransductiveVenn(machine, venn.Argmax()),
-        platt=venn.ScoreCalibrator(machine, venn.maps.Platt()),
-        **{name: Refitted(one, machine.classes, schedule=schedule) for name, one in estimators.items()},
-    )
-    alone = Refitted(estimators["forest"], machine.classes, schedule=schedule)
-    right = dict.fromkeys(panel, 0)
-    for i in range(60):
-        y = int(rng.integers(0, 2))
-        x = rng.normal(size=2) + 2 * y
-        said = panel.predict_one(x)
-        np.testing.assert_array_equal(said["forest"].proba, alone.predict_one(x).proba)
-        label = ("no", "yes")[y]
-        for name, prediction in said.items():
-            right[name] += prediction.label == label and i >= 20
-        panel.learn_one(x, label)
-        alone.learn_one(x, label)
-    assert machine.n == panel["bayes"].n == 60
-    assert panel["logistic"].fitted_to == 40
-    assert min(right.values()) >= 30  # of 40; chance is 20
-    with pytest.raises(ValueError, match="x must"):
-        panel.learn_one([1.0], "no")
-    assert machine.n == panel["bayes"].n == 60

@@ -79,24 +79,20 @@ def test_losses_by_hand(measure):
 
 
 @pytest.mark.program
-def test_it_runs_whatever_is_installed(tmp_path):
-    jobs = "^(venn_svm|conformal_online|martingales|traps)$"
-    command = [sys.executable, str(SCRIPT), "--quick", "--jobs", jobs, "--markdown", str(tmp_path / "peers.md")]
+def test_it_runs_whatever_is_installed():
+    command = [sys.executable, str(SCRIPT), "--quick", "--jobs", "^(venn_svm|drift|traps)$"]
     environment = {**os.environ, "PYTHONPATH": str(SCRIPT.parent.parent)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
     head, *rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert head["quick"]
-    assert {row["job"] for row in rows} == {"venn_svm", "conformal_online", "martingales", "traps"}
+    assert {row["job"] for row in rows} == {"venn_svm", "drift", "traps"}
     for row in rows:
         installed = row["library"] == "ours" or importlib.util.find_spec(MODULES[row["library"]])
         assert row.get("reason") == (None if installed else "not installed"), row
         if row["job"] == "venn_svm" and installed:
             assert 0 <= row["width"] <= 1
             assert row["deviation"] < 1
-    page = (tmp_path / "peers.md").read_text()
-    assert "## Traps" in page
     ours = next(row for row in rows if row["job"] == "traps" and row["library"] == "ours")["cells"]
     # Two of the cells have an answer by definition.
-    ties = next(cell for question, cell in ours.items() if question.startswith("100 equal scores"))
-    assert ties.count("(0.2475, 0.2574)") == 4
-    assert next(cell for question, cell in ours.items() if question.startswith("p = NaN")).startswith("ValueError")
+    assert next(cell for question, cell in ours.items() if "equal scores" in question).count("(0.2475, 0.2574)") == 2
+    assert ours["An object with NaN"].startswith("ValueError")

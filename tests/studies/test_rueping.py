@@ -72,25 +72,6 @@ def test_ranks_are_those_of_the_definition_with_ties_and_infinities(seed):
     assert list(found.values()) == pytest.approx(naive.mean_ranks(values[:, :, 0].tolist()))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_rejections_are_those_of_the_paired_t_test(seed):
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=(len(PAPER), 1, 10)) + 0.3 * np.arange(len(PAPER))[:, None, None]
-    found = made_up(values)
-    for r, row in enumerate(PAPER):
-        for c, column in enumerate(PAPER):
-            if r != c:
-                expected = naive.row_is_worse(values[r, 0].tolist(), values[c, 0].tolist())
-                assert found.worse("rbf", row, column).tolist() == [expected]
-
-
-def test_folds_without_variance_are_judged_by_their_sign():
-    assert not tables.rejected(np.zeros(10))
-    assert tables.rejected(np.full(10, 0.25))
-    assert not tables.rejected(np.full(10, -0.25))
-    assert not tables.rejected(np.array([1e-16, -1e-16] * 5) + 2e-16)  # rounding is no difference
-
-
 @pytest.mark.parametrize("name", [name for name in sets.PUBLISHED if name != "covtype"])  # that takes ten seconds
 def test_a_set_has_the_papers_rows_standardised(name):
     file_of({"digits": "optdigits", "diabetes": "pima_diabetes", "liver": "liver_bupa"}.get(name, name))
@@ -220,14 +201,6 @@ def small(monkeypatch):
 RESULTS = 1 + 2 * 3 + 4 * (1 + len(ALL))  # the set; choices; scores and methods of each kernel and fold
 
 
-def document(one, folder, table):
-    store = Store(folder)
-    data = [sets.load(name, store) for name in one.data]
-    chosen = {(d.name, kernel): study.choices(d, kernel, store) for d in data for kernel in machines.KERNELS}
-    assert store.computed == 0
-    return tables.document(tables.Losses(one, table), data, chosen)
-
-
 def test_an_interrupted_study_goes_on_where_it_stopped(small, tmp_path, monkeypatch):
     whole, computed = run(small, tmp_path / "whole")
     assert computed == RESULTS
@@ -246,10 +219,10 @@ def test_an_interrupted_study_goes_on_where_it_stopped(small, tmp_path, monkeypa
     assert len(list((tmp_path / "parts").iterdir())) == 37
     table, computed = run(small, tmp_path / "parts")
     assert computed == RESULTS - 37
-    assert document(small, tmp_path / "parts", table) == document(small, tmp_path / "whole", whole)
+    assert tables.document(tables.Losses(small, table)) == tables.document(tables.Losses(small, whole))
     again, computed = run(small, tmp_path / "parts")
     assert computed == 0
-    assert document(small, tmp_path / "parts", again) == document(small, tmp_path / "parts", table)
+    assert tables.document(tables.Losses(small, again)) == tables.document(tables.Losses(small, table))
 
 
 def test_a_result_half_written_is_no_result(tmp_path, monkeypatch):
