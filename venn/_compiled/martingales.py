@@ -429,16 +429,20 @@ def bet(state, p):  # type: ignore[no-untyped-def]
 
 @compiled
 def bet_each(memory, ps):  # type: ignore[no-untyped-def]
-    """Bet on one p-value of each stream that has one; NaN: it has none.
+    """Bet on one p-value of each stream that has one, NaN: it has none; return whether a largest capital has grown.
 
     Parameters
     ----------
     memory : (d, WIDTH) float64, changed in place
     ps : (d,) float64
     """
+    grown = False
     for j in range(ps.shape[0]):
         if ps[j] == ps[j]:
+            most = memory[j, 2]
             bet(memory[j], ps[j])
+            grown |= memory[j, 2] > most
+    return grown
 
 
 @compiled

@@ -395,11 +395,17 @@ class OnScale(KeptMachine):
     """Base of machines that keep objects: every object enters by `_clean`, where it is scaled if they have a scale."""
 
     teaches: ClassVar[bool] = False  #: whether a `Scale` may teach
+    #: Whether a `Query` may come in place of an object. What users write in subclasses of ours gets the object.
+    questioned: ClassVar[bool] = True
     scale: Any = param(checked_scale, own(lambda machine: machine), default=None, kw_only=True)
     placing: Placing | None = state(
         restored_placing, own(attrgetter("placing")),
         start=own(lambda m: Placing(m.scale, space_of(m)) if m.scale else None), within=True,
     )  # fmt: skip
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        cls.questioned = cls.__module__.startswith("venn.")
+        super().__init_subclass__(**named)
 
     def derive(self) -> None:
         """Number the classes, and find the scale again that holds now."""
@@ -450,11 +456,6 @@ class OnScale(KeptMachine):
     @abstractmethod
     def _kept(self, x: Any) -> Any:
         """Return an object as it is kept here, or say what is wrong with it."""
-
-    @property
-    def questioned(self) -> bool:
-        """Whether a `Query` may come in place of an object. What users write in subclasses of ours gets the object."""
-        return type(self).__module__.startswith("venn.")
 
     def _clean(self, x: Any) -> Any:
         """Return an object, on the scale, as it is kept here, or say what is wrong with it; of a question once."""

@@ -13,7 +13,7 @@ from venn.monitors.alarms import MEMORY, Trace
 from venn.monitors.curves import outcome
 from venn.monitors.kinds import Scorer, kind_of
 from venn.monitors.monitor import labels_of
-from venn.monitors.naming import Ties, rarity_of
+from venn.monitors.naming import rarity_of
 from venn.monitors.sources import ClassShare, usual_sources
 from venn.parameters import flag, fraction, integer, optional, real_array
 from venn.prediction import ERROR_RATE, Floats, Integers
@@ -31,6 +31,7 @@ from venn.saved import (
     state,
     twin,
 )
+from venn.smoothing import Smoothing
 
 FAR = 2**62
 SHOWN = log(20.0)  # logarithm of a capital from which on a change is dated
@@ -218,7 +219,7 @@ class KeyEvidence(Saved):
 
     def derive(self) -> None:
         """Set up the reading of predictions."""
-        self.space, self._ties = label_space(self.classes), Ties(self.seed)
+        self.space, self._smoothing = label_space(self.classes), Smoothing(self.seed)
         self._scorer = Scorer("the predictor", self.space)
         self._numbers = np.empty(OUTCOMES)
         self._standing: KeyStanding | None = None
@@ -268,29 +269,25 @@ class KeyEvidence(Saved):
             if self._guaranteed is not None:
                 raise ValueError(f"prediction must guarantee {self._guaranteed!r}, got {prediction.guaranteed!r}")
             self._begin(prediction)
-        first, second = self._ties.at(self.n)
         ps = [nan] * len(self.memory)
         if self._ranked and self._is_set(prediction, truth):
             ps[0] = float(prediction.p_values[truth])  # as below, and quicker
         elif prediction is not None and self._sources:
             row = np.empty(kind_of(prediction, "the predictor").breadth(self.space))
             predicted = self._scorer.score(prediction, truth, self._numbers, row)
-            step = outcome(truth, predicted, self._numbers, row)
+            step, first = outcome(truth, predicted, self._numbers, row), self._smoothing.at(2 * self.n)
             for i, source in enumerate(self._sources):
                 ps[i] = float(source.read(step, first)[0])
         if self.counts.size:
             self.counts[truth] += 1
-            ps[-1] = rarity_of(self.counts.tolist(), truth, second)
+            ps[-1] = rarity_of(self.counts.tolist(), truth, self._smoothing.at(2 * self.n + 1))
         self.n += 1
-        before = self.memory[:, 2].tolist()
-        bet_each(self.memory, np.array(ps))
         for trace, p in zip(self._traces, ps, strict=True):
             if p == p:
                 trace.add(p)
-        after = self.memory[:, 2].tolist()
-        if after != before:
+        if bet_each(self.memory, np.array(ps)):
             self._standing = None
-            for i, most in enumerate(after):
+            for i, most in enumerate(self.memory[:, 2].tolist()):
                 if most >= self._looked[i] + 1.0 and most >= SHOWN:
                     self._since[i], self._looked[i] = self._traces[i].change(self.n).step, most
 

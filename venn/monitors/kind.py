@@ -190,7 +190,7 @@ class Kind(ABC):
         kept: Any = self.kept(prediction)
         found = self.beside.pack(*self.known(kept))
         for name, kind in self.arrays:
-            found += np.ascontiguousarray(getattr(kept, name), kind).tobytes()
+            found += np.asarray(getattr(kept, name), kind).tobytes()
         return found
 
     def decode(self, content: bytes, start: int, space: LabelSpace) -> tuple[Prediction, int]:

@@ -184,6 +184,8 @@ def copy_object(x: Any) -> Any:
     TypeError, ValueError
         It is none of these.
     """
+    if type(x) is np.ndarray and x.dtype == NUMBER:
+        return np.array(x)
     if is_sparse(x):
         return clean_sparse("x", x, None).tocsr()
     named = named_object(x)
@@ -192,9 +194,11 @@ def copy_object(x: Any) -> Any:
 
 def encode_object(x: Any) -> bytes:
     """Return the bytes of an object that `copy_object` has made."""
+    if type(x) is np.ndarray:
+        return np.asarray(x, NUMBER).tobytes()
     if isinstance(x, dict | list):
         return object_bytes(x)
-    return clean_sparse("x", x, None).tobytes() if is_sparse(x) else np.ascontiguousarray(x, NUMBER).tobytes()
+    return clean_sparse("x", x, None).tobytes()
 
 
 def decode_object(content: bytes) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from venn.labels import Real
 from venn.machines.bank import Bank, Mixture
-from venn.machines.frozen import FrozenScorer, Query
+from venn.machines.frozen import FrozenScorer, Query, object_of
 from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberStack
@@ -573,6 +573,7 @@ class Forecaster(InBlocks):
 
     def _question(self, x: Any) -> Query:
         """Return the question about an object; the last one since the last example is remembered."""
+        x = object_of(x)
         key, asked, step = content_of(x), self._asked, self._row_step
         if key is None or asked is None or asked.key != key:
             asked = self._asked = Query(x, key)

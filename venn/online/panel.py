@@ -128,11 +128,8 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
     @property
     def machines(self) -> tuple[Any, ...]:
         """The distinct machines, each once: those that the predictors read now."""
-        found = {}
-        for predictor in self._learners:
-            if (machine := predictor.machine) is not None:
-                found[id(machine)] = machine = taught(machine)
-        return tuple({id(machine): machine for machine in found.values()}.values())
+        read = [machine for predictor in self._learners if (machine := predictor.machine) is not None]
+        return tuple({id(machine): machine for machine in map(taught, read)}.values())
 
     def __getitem__(self, name: str) -> Predictor:
         return self._predictors[name]
@@ -197,8 +194,8 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         return {name: self._prediction(predictor, question) for name, predictor in self._predictors.items()}
 
     def _question(self, x: Any) -> Query:
-        """Return the question about an object. A subclass may return one that holds earlier answers."""
-        return Query(x)
+        """Return the question about an object, or the question itself. A subclass may know earlier answers."""
+        return x if type(x) is Query else Query(x)
 
     def _prediction(self, predictor: Any, question: Query) -> Any:
         """Return a predictor's prediction; it is made once for each question."""

@@ -46,6 +46,7 @@ LONGEST = 200  # letters of a key
 CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]")  # they would break lines and pages that name a key
 log_of = logging.getLogger("venn")
 Call = TypeVar("Call", bound=Callable[..., Any])
+Given = TypeVar("Given")
 
 
 def in_turn(call: Call) -> Call:
@@ -57,6 +58,12 @@ def in_turn(call: Call) -> Call:
             return call(self, *given, **named)
 
     return taking_turns  # type: ignore[return-value]
+
+
+def cleaned(x: Any) -> tuple[Any, bytes]:
+    """Return an object as a question keeps it, and its content."""
+    kept = copy_object(x)
+    return kept, encode_object(kept)
 
 
 def checked_key(key: Any) -> str:
@@ -284,11 +291,10 @@ class Fleet:
             self._store.keep(self._rows[place].number, run.events, checkpoint.pack(run.state))
             run.kept = run.events
 
-    @contextmanager
-    def _trying(self, place: int) -> Iterator[None]:
-        """Let refusals pass; after any other error the key is read again from the store."""
+    def _tried(self, place: int, call: Callable[..., Given], *given: Any) -> Given:
+        """Return what a call with a key returns; let refusals pass, after any other error the key is read again."""
         try:
-            yield
+            return call(*given)
         except REFUSALS as error:
             if isinstance(error, JournalError):
                 self._drop(place)
@@ -346,10 +352,6 @@ class Fleet:
 
     # ------------------------------------------------------------------- events
 
-    def _cleaned(self, x: Any) -> tuple[Any, bytes]:
-        kept = copy_object(x)
-        return kept, encode_object(kept)
-
     @in_turn
     def predict_one(self, key: str, x: Any) -> Any:
         """Predict the label of a key's object; nothing is kept, and no answer is awaited.
@@ -364,18 +366,15 @@ class Fleet:
         TypeError, ValueError
             The key or the object is not as described.
         """
-        return self._predicted(key, [x])[0]
+        return self._predicted(key, [cleaned(x)])[0]
 
-    def _predicted(self, key: Any, objects: Sequence[Any]) -> list[Any]:
+    def _predicted(self, key: Any, objects: Iterable[tuple[Any, bytes]]) -> list[Any]:
         self._check_open()
-        if not isinstance(key, str) or key not in self._numbers:  # a key begins with its first event
-            return self._predictions_for(self._fresh(checked_key(key)), objects)
-        place, run = self._run(key)
-        with self._trying(place):
-            return self._predictions_for(run, objects)
+        place, run = self._run(key)  # a new one is not kept: a key begins with its first event
+        return self._tried(place, self._predictions_for, run, objects)
 
-    def _predictions_for(self, run: KeyRun, objects: Sequence[Any]) -> list[Any]:
-        return [self._for_user(run, run.predict(*self._cleaned(x), self._foretell).predictions) for x in objects]
+    def _predictions_for(self, run: KeyRun, objects: Iterable[tuple[Any, bytes]]) -> list[Any]:
+        return [self._for_user(run, run.predict(*x, self._foretell).predictions) for x in objects]
 
     @staticmethod
     def _for_user(run: KeyRun, predictions: Any) -> Any:
@@ -400,19 +399,21 @@ class Fleet:
         JournalError
             The folder cannot be written, and the call had no effect; or the fleet is closed.
         """
-        kept, content = self._cleaned(x)
+        kept, content = cleaned(x)
         with self.transaction():
             place, run = self._run(key)
-            with self._trying(place):
-                id = run.asked + 1 if id is None else checked_id(id)
-                if id in run.waiting:
-                    raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
-                if place < len(self._rows) and (ended := self._store.ended(self._rows[place].number, id)) is not None:
-                    raise ValueError(f"id must be a new one, got {id!r}, which {ENDED[ended]}")
-                found = run.predict(kept, content, self._foretell)
-                said = encode(found.predictions)
-                run.ask(id, kept, found.predictions)
-                self._write(place, run, ASK, id, content, None, said, found.prior)
+            return self._tried(place, self._ask, place, run, id, kept, content)
+
+    def _ask(self, place: int, run: KeyRun, id: int | str | None, x: Any, content: bytes) -> Any:
+        id = run.asked + 1 if id is None else checked_id(id)
+        if id in run.waiting:
+            raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
+        if place < len(self._rows) and (ended := self._store.ended(self._rows[place].number, id)) is not None:
+            raise ValueError(f"id must be a new one, got {id!r}, which {ENDED[ended]}")
+        found = run.predict(x, content, self._foretell)
+        said = encode(found.predictions)
+        run.ask(id, x, found.predictions)
+        self._write(place, run, ASK, id, content, None, said, found.prior)
         return self._for_user(run, found.predictions)
 
     @in_turn
@@ -431,21 +432,24 @@ class Fleet:
         """
         with self.transaction():
             place, run = self._known(key, id)
-            with self._trying(place):
-                asked = run.waiting[checked_id(id)]
-                content = encode_object(asked.x)
-                found = run.predict(asked.x, content, self._foretell)
-                code = run.panel.space.encode(y)
-                prepared = run.prepare(asked.x, y, asked)
-                del run.waiting[checked_id(id)]
-                failure = run.learn(asked.x, y, found.predictions, asked.predictions, prepared)
-                now = self._write(place, run, ANSWER, id, None, code, None, found.prior)
-                if self._prior is not None:
-                    self._share(asked.x, content, y, code, now)
+            failure = self._tried(place, self._answer, place, run, id, y)
             named = self._named(place)
         if failure is not None:
             raise failure
         return named
+
+    def _answer(self, place: int, run: KeyRun, id: int | str, y: Any) -> Exception | None:
+        asked = run.waiting[id]
+        content = encode_object(asked.x)
+        found = run.predict(asked.x, content, self._foretell)
+        code = run.panel.space.encode(y)
+        prepared = run.prepare(found.question, y, asked)
+        del run.waiting[id]
+        failure = run.learn(found.question, y, found.predictions, asked.predictions, prepared)
+        now = self._write(place, run, ANSWER, id, None, code, None, found.prior)
+        if self._prior is not None:
+            self._share(asked.x, content, y, code, now)
+        return failure
 
     def _known(self, key: Any, id: Any) -> tuple[int, KeyRun]:
         """Return the place and the run of a key with a question that waits."""
@@ -470,10 +474,9 @@ class Fleet:
         """
         with self.transaction():
             place, run = self._known(key, id)
-            with self._trying(place):
-                del run.waiting[checked_id(id)]
-                run.expired += 1
-                self._write(place, run, EXPIRE, id, None, None, None, None)
+            del run.waiting[checked_id(id)]
+            run.expired += 1
+            self._tried(place, self._write, place, run, EXPIRE, id, None, None, None, None)
 
     @in_turn
     def learn_one(self, key: str, x: Any, y: Any) -> tuple[KeyChange, ...]:
@@ -489,11 +492,10 @@ class Fleet:
         TypeError, ValueError
             For a bad key, object or label. Nothing happened.
         """
-        kept, content = self._cleaned(x)
+        kept, content = cleaned(x)
         with self.transaction():
             place, run = self._run(key)
-            with self._trying(place):
-                failure = self._learn(place, run, kept, content, y)
+            failure = self._tried(place, self._learn, place, run, kept, content, y)
             named = self._named(place)
         if failure is not None:
             raise failure
@@ -502,10 +504,10 @@ class Fleet:
     def _learn(self, place: int, run: KeyRun, x: Any, content: bytes, y: Any) -> Exception | None:
         code = run.panel.space.encode(y)
         found = run.predict(x, content, self._foretell)
-        prepared = run.prepare(x, y, None)
+        prepared = run.prepare(found.question, y, None)
         said = encode(found.predictions)
         run.asked += 1
-        failure = run.learn(x, y, found.predictions, found.predictions, prepared)
+        failure = run.learn(found.question, y, found.predictions, found.predictions, prepared)
         now = self._write(place, run, LEARN, None, content, code, said, found.prior)
         if self._prior is not None:
             self._share(x, content, y, code, now)
@@ -529,15 +531,19 @@ class Fleet:
 
     # ------------------------------------------------------------------- blocks
 
-    def _grouped(self, keys: Iterable[str], X: Any) -> tuple[list[Any], dict[str, list[int]]]:
-        """Return the objects, and for each key the positions of its rows."""
+    def _grouped(self, keys: Iterable[str], X: Any) -> tuple[list[tuple[Any, bytes]], dict[str, list[int]]]:
+        """Return the objects, cleaned, and for each key the positions of its rows."""
         each = members("keys", keys, "texts, one for each row")
-        objects = [X[i] for i in range(len(X))] if not hasattr(X, "iloc") else X.to_dict("records")
+        if hasattr(X, "iloc"):
+            X = X.to_dict("records")
+        elif type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub":
+            X = np.asarray(X, np.float64)
+        objects = [cleaned(X[i]) for i in range(len(X))]
         if len(each) != len(objects):
             raise ValueError(f"keys must be one for each of {len(objects)} rows of X, got {len(each)}")
         found: dict[str, list[int]] = {}
         for i, key in enumerate(each):
-            found.setdefault(checked_key(key), []).append(i)
+            found.setdefault(key if type(key) is str and key in self._numbers else checked_key(key), []).append(i)
         return objects, found
 
     @in_turn
@@ -595,9 +601,8 @@ class Fleet:
         with self.transaction():
             for key, places in order:
                 place, run = self._run(key)
-                with self._trying(place):
-                    for i in places:
-                        failure = self._learn(place, run, *self._cleaned(objects[i]), labels[i]) or failure
+                for i in places:
+                    failure = self._tried(place, self._learn, place, run, *objects[i], labels[i]) or failure
             named = self._named()
         if failure is not None:
             raise failure

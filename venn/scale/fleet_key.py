@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn.labels import Real
+from venn.machines.frozen import Query
 from venn.monitors.key_evidence import KeyEvidence
 from venn.monitors.shared_level import trainings
 from venn.monitors.sources import usual_sources
@@ -38,6 +39,7 @@ class Foretold(NamedTuple):
     """The predictions for an object since the last example."""
 
     content: bytes
+    question: Query  #: the object, with all that was computed for it
     prior: Floats | None  #: by the shared model
     predictions: Any
 
@@ -87,7 +89,8 @@ class KeyRun:
             said = None
             if self._shared is not None:
                 said = self._shared.said = prior(x)
-            known = self._foretold = Foretold(content, said, self.panel.predict_one(x))
+            question = Query(x)
+            known = self._foretold = Foretold(content, question, said, self.panel.predict_one(question))
         elif self._shared is not None:
             self._shared.said = known.prior
         return known
@@ -97,19 +100,19 @@ class KeyRun:
         self.asked += 1
         self.waiting[id] = KeyQuestion(self.asked, self.answered, x, predictions)
 
-    def prepare(self, x: Any, y: Any, asked: KeyQuestion | None) -> Any:
+    def prepare(self, question: Query, y: Any, asked: KeyQuestion | None) -> Any:
         """Return what the model notes before it learns; raise what learning would raise."""
         late = 0 if asked is None else self.answered - asked.step
-        return self.panel.prepare(x, y, None if asked is None else asked.predictions, late)
+        return self.panel.prepare(question, y, None if asked is None else asked.predictions, late)
 
-    def learn(self, x: Any, y: Any, now: Any, said: Any, prepared: Any) -> Exception | None:
+    def learn(self, question: Query, y: Any, now: Any, said: Any, prepared: Any) -> Exception | None:
         """Learn an example; return what failed. `now` are the predictions now, `said` those of the question."""
         failure: Exception | None = None
         # What is proved of p-values holds from one training to the next.
         bet_on = self._bet_on if self._trains else None
         anew = bool(bet_on) and 1 in trainings(self.panel[bet_on or ""])
         try:
-            self.panel.learn_one(x, y, prepared)
+            self.panel.learn_one(question, y, prepared)
         except REFUSALS as error:
             failure = error
         self._foretold = None
@@ -126,7 +129,7 @@ class KeyRun:
         self.evidence.update(now[self._bet_on] if self._bet_on else None, y)
         if self.right is not None:
             first = next(iter(said.values()))
-            self.right += getattr(first, "label", None) == y
+            self.right += getattr(first, "index", None) == self.panel.space.encode(y)
 
     def happen(self, event: FleetEvent) -> None:
         """Repeat an event."""
@@ -139,8 +142,8 @@ class KeyRun:
             return
         x = self.waiting[event.id].x if event.what == ANSWER else decode_object(event.x or b"")  # type: ignore[index]
         content = encode_object(x)
-        found = self.predict(x, content, lambda _: prior).predictions
-        said = None
+        foretold, said = self.predict(x, content, lambda _: prior), None
+        found = foretold.predictions
         if event.said is not None and encode(found) != event.said:
             said = decode(event.said, tuple(self.panel), space)
             off = apart(said, decode(encode(found), tuple(self.panel), space))
@@ -156,8 +159,8 @@ class KeyRun:
         y = space.decode(event.y)
         asked = self.waiting.pop(event.id) if event.what == ANSWER else None  # type: ignore[arg-type]
         self.asked += asked is None
-        prepared = self.prepare(x, y, asked)
-        self.learn(x, y, found, (said or found) if asked is None else asked.predictions, prepared)
+        prepared = self.prepare(foretold.question, y, asked)
+        self.learn(foretold.question, y, found, (said or found) if asked is None else asked.predictions, prepared)
 
     # --------------------------------------------------------------------- state
 

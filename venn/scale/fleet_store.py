@@ -58,7 +58,7 @@ class FleetEvent(NamedTuple):
     def checksum(self) -> int:
         """Of all its values."""
         plain = (self.event, self.what, self.id, self.y, self.time)
-        content = b"".join(one or b"" for one in (self.x, self.said, self.prior))
+        content = b"".join((self.x or b"", self.said or b"", self.prior or b""))
         return zlib.crc32(content, zlib.crc32(repr(plain).encode()))
 
 
@@ -213,18 +213,16 @@ class Folder(Memory):
             self._db.execute(f"INSERT INTO keys VALUES ({', '.join('?' * len(row))})", row)
 
     def write(self, row: KeyRow, event: FleetEvent | None) -> None:
-        """Keep an event of a key, and how the key stands after it."""
-        with self.transaction():
-            if event is not None:
-                self.log(row.number, event)
-            self._new_rows[row.number] = row
+        """Keep an event of a key, and how the key stands after it, in the present transaction."""
+        if event is not None:
+            self.log(row.number, event)
+        self._new_rows[row.number] = row
 
     def log(self, number: int, event: FleetEvent) -> None:
-        """Keep an event."""
-        with self.transaction():
-            self._new_events.append((number, *event, event.checksum))
-            if event.what in (ANSWER, EXPIRE):  # the log is cleared, but a sender may repeat a message long after
-                self._new_ends[number, event.id] = event.what
+        """Keep an event in the present transaction."""
+        self._new_events.append((number, *event, event.checksum))
+        if event.what in (ANSWER, EXPIRE):  # the log is cleared, but a sender may repeat a message long after
+            self._new_ends[number, event.id] = event.what
 
     def _forget(self) -> None:
         """Begin a transaction with nothing to write."""
