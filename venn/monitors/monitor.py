@@ -460,7 +460,7 @@ class Monitor(TakesTurns, Watching):
         """Add steps to all curves, after those that wait."""
         kind, means = self._kind, self._means
         table = np.empty((len(scored.truths), len(kind.columns)))
-        hits = kind.add_many(scored, self.clip, means.sums, table)
+        hits = kind.add(scored, self.clip, means.sums, table)
         means.extend(table)
         if kind.calibrated:
             self._calibration.update_many(np.minimum(scored.numbers[:, CONFIDENCE], 1.0), hits)
