@@ -204,8 +204,6 @@ class Monitor(TakesTurns, Watching):
         self._judge = Judge(self.level, self.window)
         self._smoothing = Smoothing(self.seed)
         self._scorer = Scorer("the predictor", self.space)
-        #: The step whose scores are in the buffers, with both codes.
-        self._last: tuple[Prediction, Label, Any, Any] | None = None
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
         self._later, self._waiting = _no_steps(LATER, 0), 0  # steps that curves have not added yet
         self._together = AllEvidence(self._evidence)
@@ -283,7 +281,6 @@ class Monitor(TakesTurns, Watching):
             cases the monitor is unchanged.
         """
         truth, scorer = self.space.encode(y), self._scorer
-        self._last = None
         if scorer.kind is None:
             self._row = np.empty(kind_of(prediction, scorer.name).breadth(self.space))
         predicted = scorer.score(prediction, truth, self._numbers, self._row)
@@ -291,36 +288,7 @@ class Monitor(TakesTurns, Watching):
             if scorer.guaranteed is not None:
                 _check_guarantee(prediction, scorer.guaranteed)
             self._begin(kind_of(prediction), prediction.guaranteed)
-        alarms = self._take(truth, predicted)
-        self._last = prediction, y, truth, predicted
-        return alarms
-
-    @changes
-    def update_like(self, other: Monitor, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
-        """Do what `update` does; scores are taken from another monitor if it has just processed the same two objects.
-
-        Parameters
-        ----------
-        other : Monitor
-            With the same labels.
-        prediction, y
-            As for `update`.
-
-        Raises
-        ------
-        TypeError
-            `other` is not a monitor.
-        """
-        if not isinstance(other, Monitor):
-            raise TypeError(f"other must be a Monitor, got {other!r}")
-        known, own = other._last, self._scorer
-        same = known is not None and known[0] is prediction and known[1] is y and other.space == self.space
-        if known is None or not same or prediction.guaranteed != own.guaranteed or own.kind is not other._scorer.kind:
-            return self.update(prediction, y)
-        self._numbers[:], self._row[:] = other._numbers, other._row
-        alarms = self._take(*known[2:])
-        self._last = known
-        return alarms
+        return self._take(truth, predicted)
 
     @changes
     def update_many(self, predictions: Any, labels: Iterable[Label]) -> tuple[Alarm, ...]:
@@ -443,7 +411,6 @@ class Monitor(TakesTurns, Watching):
         size, done, shown = len(scored.truths), 0, list[dict[str, Any]]()
         if not size:
             return shown
-        self._last = None
         taus = self._smoothing.block(self.n, size)
         self._draw()
         for stop in (*looked, size):
@@ -497,7 +464,6 @@ class Monitor(TakesTurns, Watching):
 
     def _take(self, truth: Any, predicted: Any) -> tuple[Alarm, ...]:
         """Process a step of these codes, whose scores are held."""
-        self._last = None  # the scores of the step before are gone
         n, numbers, row = self.n, self._numbers, self._row
         if n in self._begins:
             self._together.begin_anew()
