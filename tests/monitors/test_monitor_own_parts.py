@@ -26,12 +26,10 @@ class AllIn:
     def fresh(self):
         return AllIn()
 
-    def update(self, p):
-        self.n += 1
-        self.log += log(2) if p < 0.5 else -np.inf
-
     def update_many(self, ps):
-        raise NotImplementedError
+        path = self.log + np.cumsum(np.where(np.array(ps) < 0.5, log(2), -np.inf))
+        self.n, self.log = self.n + len(path), float(path[-1])
+        return path
 
 
 def test_a_martingale_of_ones_own_that_loses_all_leaves_plain_data_and_goes_on():

@@ -18,8 +18,7 @@ from venn.monitors import OneClass, Power
 from venn.monitors.evidence import Exchangeability
 from venn.monitors.sums import Means
 from venn.online.checkpoint import pack, unpack
-from venn.online.record import Record
-from venn.prediction import ClassIntervals, Multiprobability, PredictionSet
+from venn.prediction import Multiprobability, PredictionSet
 from venn.smoothing import Smoothing
 
 # -------------------------------------------------------------------------- state
@@ -174,51 +173,6 @@ def test_all_periods_together_ring_falsely_as_seldom_as_they_say(broken):
                 rang += 1
                 break
     assert (rang > stats.binom.isf(1e-5, streams_, level)) == broken
-
-
-def test_what_another_monitor_has_scored_is_not_scored_again():
-    rng = np.random.default_rng(3)
-    alone, first, second = (venn.Monitor(CLASSES, level=0.5) for _ in range(3))
-    said = list(predictions("ClassIntervals", rng, 40))
-    for i, prediction in enumerate(said):
-        y = CLASSES[i % 3]
-        first.update(prediction, y)
-        if i % 4 == 1:  # refused: what is left of its scores must not count
-            with pytest.raises(ValueError, match="y must be one of"):
-                first.update(said[0], "other")
-        if i % 4 == 2:
-            with pytest.raises(ValueError, match="classes"):
-                first.update(ClassIntervals(rng.random((2, 2)), ("no", "yes")), y)
-        other = said[0] if i % 5 == 4 else prediction
-        assert second.update_like(first, other, y) == alone.update(other, y)
-        assert pack(second) == pack(alone)
-
-
-@pytest.mark.parametrize("between", ["update_many", "update_like", "follow"])
-def test_scores_that_another_step_has_replaced_are_not_taken(between):
-    alone, first, second, third = (venn.Monitor(CLASSES, level=0.5) for _ in range(4))
-    early, late = predictions("ClassIntervals", np.random.default_rng(4), 2)
-    for monitor in (alone, second, third):
-        monitor.update(late, CLASSES[1])
-    first.update(early, CLASSES[0])
-    if between == "update_many":
-        first.update_many([late], [CLASSES[1]])
-    elif between == "update_like":
-        first.update_like(third, late, CLASSES[1])
-    else:
-        record = Record(CLASSES, ["it"])
-        record.update({"it": late}, CLASSES[1])
-        first.follow(record.outcomes("it"), record.kinds["it"], record.guaranteed["it"])
-    assert second.update_like(first, early, CLASSES[0]) == alone.update(early, CLASSES[0])
-    assert pack(second) == pack(alone)
-
-
-@pytest.mark.parametrize("other", [None, "other", 3], ids=repr)
-def test_scores_are_taken_from_a_monitor_only(other):
-    monitor = venn.Monitor(CLASSES)
-    with pytest.raises(TypeError, match="other must be a Monitor, got"):
-        monitor.update_like(other, next(iter(predictions("ClassIntervals", np.random.default_rng(1), 1))), CLASSES[0])
-    assert pack(monitor) == pack(venn.Monitor(CLASSES))
 
 
 class NotedMonitor(venn.Monitor):

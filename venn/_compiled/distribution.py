@@ -276,28 +276,23 @@ def mix_numbers(said, order, near, labels, most, shares, dealt, sums, which, pla
 
 
 @compiled
-def add_number(crps, row, truth, predicted, levels, sums, ring):  # type: ignore[no-untyped-def]
-    """Write what a monitor averages of a prediction of a number into `ring` (2 + 4 * levels,) and add it to `sums`.
+def add_numbers(crps, rows, truths, predicted, levels, sums, table):  # type: ignore[no-untyped-def]
+    """Write what a monitor averages of n predictions of numbers into `table` (n, 2 + 4 * levels); add it to `sums`.
 
-    `row` (2 * levels,) holds the ends of its intervals. Infinite intervals count in no width and no score.
+    `rows` (n, 2 * levels) hold the ends of their intervals. Infinite intervals count in no width and no score.
     """
     m = levels.shape[0]
-    ring[0] = abs(truth - predicted)
-    ring[1] = crps
-    for place in range(m):
-        lower, upper = row[2 * place], row[2 * place + 1]
-        width, away = upper - lower, max(lower - truth, truth - upper, 0.0)
-        finite = width < np.inf
-        ring[2 + place] = away > 0.0
-        ring[2 + m + place] = finite
-        ring[2 + 2 * m + place] = width if finite else 0.0
-        ring[2 + 3 * m + place] = width + 2.0 / levels[place] * away if finite else 0.0
-    for column in range(sums.shape[0]):
-        sums[column] += ring[column]
-
-
-@compiled
-def add_each_number(crps, rows, truths, predicted, levels, sums, table):  # type: ignore[no-untyped-def]
-    """Do what `add_number` does for n predictions, in the rows of `table` (n, 2 + 4 * levels)."""
     for i in range(truths.shape[0]):
-        add_number(crps[i], rows[i], truths[i], predicted[i], levels, sums, table[i])
+        ring, truth = table[i], truths[i]
+        ring[0] = abs(truth - predicted[i])
+        ring[1] = crps[i]
+        for place in range(m):
+            lower, upper = rows[i, 2 * place], rows[i, 2 * place + 1]
+            width, away = upper - lower, max(lower - truth, truth - upper, 0.0)
+            finite = width < np.inf
+            ring[2 + place] = away > 0.0
+            ring[2 + m + place] = finite
+            ring[2 + 2 * m + place] = width if finite else 0.0
+            ring[2 + 3 * m + place] = width + 2.0 / levels[place] * away if finite else 0.0
+        for column in range(sums.shape[0]):
+            sums[column] += ring[column]

@@ -129,41 +129,6 @@ def score_set(p_values, predicted, truth, numbers, row):  # type: ignore[no-unty
 
 
 @compiled
-def add_graded(numbers, hit, realised_hit, clip, sums, ring):  # type: ignore[no-untyped-def]
-    """Write what a monitor averages of a probability prediction into `ring` (9,) and add it to `sums`."""
-    probability = numbers[PROBABILITY]
-    clipped = probability < clip
-    ring[0] = hit
-    ring[1] = numbers[LOWER]
-    ring[2] = numbers[UPPER]
-    ring[3] = -np.log(clip if clipped else probability)
-    ring[4] = numbers[BRIER]
-    ring[5] = numbers[CONFIDENCE]
-    ring[6] = realised_hit
-    ring[7] = numbers[REALISED]
-    ring[8] = clipped
-    for column in range(sums.shape[0]):
-        sums[column] += ring[column]
-
-
-@compiled
-def add_set(numbers, row, hit, levels, sums, ring):  # type: ignore[no-untyped-def]
-    """Write what a monitor averages of a prediction set into `ring` (3 + 2 * levels,) and add it to `sums`."""
-    ring[0] = hit
-    ring[1] = numbers[OWN]
-    ring[2] = numbers[CONFIDENCE]
-    for place in range(levels.shape[0]):
-        level = levels[place]
-        size = 0
-        for p in row:
-            size += p > level
-        ring[3 + place] = numbers[PROBABILITY] <= level
-        ring[3 + levels.shape[0] + place] = size
-    for column in range(sums.shape[0]):
-        sums[column] += ring[column]
-
-
-@compiled
 def score_each_point(proba, predicted, truths, numbers, rows):  # type: ignore[no-untyped-def]
     """Score point forecasts (n, c); return the number of the first that is not fine, or n."""
     for i in range(proba.shape[0]):
@@ -200,18 +165,41 @@ def score_each_set(p_values, predicted, truths, numbers, rows):  # type: ignore[
 
 
 @compiled
-def add_each_graded(predicted, truths, numbers, rows, clip, sums, table):  # type: ignore[no-untyped-def]
+def add_graded(predicted, truths, numbers, rows, clip, sums, table):  # type: ignore[no-untyped-def]
     """Write what a monitor averages of n probability predictions into `table` (n, 9), and add it to `sums`."""
     for i in range(numbers.shape[0]):
-        hit, realised_hit = predicted[i] == truths[i], numbers[i, REALISED_CLASS] == truths[i]
-        add_graded(numbers[i], hit, realised_hit, clip, sums, table[i])
+        ring, probability = table[i], numbers[i, PROBABILITY]
+        clipped = probability < clip
+        ring[0] = predicted[i] == truths[i]
+        ring[1] = numbers[i, LOWER]
+        ring[2] = numbers[i, UPPER]
+        ring[3] = -np.log(clip if clipped else probability)
+        ring[4] = numbers[i, BRIER]
+        ring[5] = numbers[i, CONFIDENCE]
+        ring[6] = numbers[i, REALISED_CLASS] == truths[i]
+        ring[7] = numbers[i, REALISED]
+        ring[8] = clipped
+        for column in range(sums.shape[0]):
+            sums[column] += ring[column]
 
 
 @compiled
-def add_each_set(predicted, truths, numbers, rows, levels, sums, table):  # type: ignore[no-untyped-def]
+def add_set(predicted, truths, numbers, rows, levels, sums, table):  # type: ignore[no-untyped-def]
     """Write what a monitor averages of n prediction sets into `table` (n, 3 + 2 * levels), and add it to `sums`."""
     for i in range(numbers.shape[0]):
-        add_set(numbers[i], rows[i], predicted[i] == truths[i], levels, sums, table[i])
+        ring = table[i]
+        ring[0] = predicted[i] == truths[i]
+        ring[1] = numbers[i, OWN]
+        ring[2] = numbers[i, CONFIDENCE]
+        for place in range(levels.shape[0]):
+            level = levels[place]
+            size = 0
+            for p in rows[i]:
+                size += p > level
+            ring[3 + place] = numbers[i, PROBABILITY] <= level
+            ring[3 + levels.shape[0] + place] = size
+        for column in range(sums.shape[0]):
+            sums[column] += ring[column]
 
 
 @compiled

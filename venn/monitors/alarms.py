@@ -11,10 +11,10 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from scipy.special import gammaln
 
-from venn._compiled.martingales import cusum_after, scan, shiryaev_roberts_after
+from venn._compiled.martingales import scan
 from venn.monitors.martingales import Martingale, pattern
 from venn.monitors.sums import numbers
-from venn.parameters import above_one, flag, fraction, integer
+from venn.parameters import above_one, flag, fraction, integer, number
 from venn.prediction import Floats
 from venn.saved import (
     Saved,
@@ -146,7 +146,6 @@ class Detector(Saved, ABC):
     def statement(self) -> str:
         """One sentence: the theorem about false alarms."""
 
-    @abstractmethod
     def update(self, p: float) -> Alarm | None:
         """Bet on one p-value; return the alarm if it rings.
 
@@ -157,6 +156,7 @@ class Detector(Saved, ABC):
         ValueError
             The logarithm of the martingale is NaN or infinity.
         """
+        return next(iter(self.update_many([number("p", p)])[1]), None)
 
     @abstractmethod
     def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:
@@ -262,16 +262,6 @@ class Ville(Detector):
         """Whether the present martingale has rung."""
         return self.last is not None and self.last.step > self.began
 
-    def update(self, p: float) -> Alarm | None:
-        """Bet on one p-value; return the alarm if it rings now, for the first time."""
-        self.bets.update(p)
-        log = float(self.bets.log)
-        if not log < math.inf:
-            self._refuse(log)
-        self.n += 1
-        self.log = log
-        return self.alarm()
-
     def alarm(self) -> Alarm | None:
         """Return the alarm if it rings after the latest step, for the first time."""
         return self._ring(self.n, self.log) if self.log >= self.log_threshold and not self.rung else None
@@ -307,7 +297,6 @@ class ChangeDetector(Detector):
     """
 
     _by_sum: ClassVar[bool]
-    _after: ClassVar[Any]  # compiled: one step of the statistic
 
     threshold: float = param(above_one, default=1e4)
 
@@ -322,21 +311,6 @@ class ChangeDetector(Detector):
             f"Theorem: {VALID} the mean number of steps to an alarm, from the start or from the alarm before, is "
             f"at least {self.threshold:,.12g}; so false alarms will come, but seldom."
         )
-
-    def update(self, p: float) -> Alarm | None:
-        """Bet on one p-value; return the alarm if it rings, after which the next step starts anew."""
-        bets = self.bets
-        before = bets.log
-        bets.update(p)
-        start = self.beginning if self.log >= self.log_threshold else self.log
-        log = float(self._after(start, bets.log - before))
-        if not log < math.inf:
-            self._refuse(bets.log)
-        self.log = log
-        self.n += 1
-        if log == -math.inf:
-            self.bets = self.martingale.fresh()
-        return self.alarm()
 
     def alarm(self) -> Alarm | None:
         """Return the alarm if it rings after the latest step, and start anew."""
@@ -422,7 +396,6 @@ class CUSUM(ChangeDetector):
     """
 
     _by_sum = False
-    _after = staticmethod(cusum_after)
 
     def _sentence(self, step: int, log: float) -> str:
         return (
@@ -471,7 +444,6 @@ class ShiryaevRoberts(ChangeDetector):
 
     beginning = -math.inf
     _by_sum = True
-    _after = staticmethod(shiryaev_roberts_after)
 
     def _sentence(self, step: int, log: float) -> str:
         return (

@@ -14,7 +14,7 @@ from venn._compiled.outcomes import FINE
 from venn.labels import LabelSpace
 from venn.monitors.alarms import shares
 from venn.monitors.bounds import binomial_limits
-from venn.monitors.curves import Curves, Outcomes, SetCurves, outcome
+from venn.monitors.curves import Curves, Outcomes, SetCurves
 from venn.monitors.evidence import Evidence, Scored
 from venn.prediction import LONG_RUN, Bools, Floats, Integers, Label, Prediction
 
@@ -117,22 +117,13 @@ class Kind(ABC):
         return dict(means)
 
     @abstractmethod
-    def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
-        """Write the columns of one step, whose scores are `numbers` and `row`, into `ring`, and add them to `sums`."""
-
-    def add_many(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
-        """Do what `add` does for n steps, in the rows of `table`; return which were right."""
-        hits = np.empty(len(table), np.bool_)
-        for i, (numbers, row) in enumerate(zip(steps.numbers, steps.rows, strict=True)):
-            step = outcome(steps.truths[i], steps.predicted[i], numbers, row)
-            self.add(step, numbers, row, clip, sums, table[i])
-            hits[i] = self.hit(step)
-        return hits
+    def add(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
+        """Write the columns of n steps into the rows of `table`, and add them to `sums`; return which were right."""
 
     def averaged(self, steps: Scored, clip: float) -> dict[str, Floats]:
         """Return the columns of n steps by name: the one place where predictions are scored for means and curves."""
         table = np.empty((len(steps.truths), len(self.columns)))
-        self.add_many(steps, clip, np.zeros(len(self.columns)), table)
+        self.add(steps, clip, np.zeros(len(self.columns)), table)
         return dict(zip(self.columns, table.T, strict=True))
 
     def evidence(self, level: float, memory: int, classes: tuple[Label, ...]) -> tuple[Evidence, ...]:

@@ -22,8 +22,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from venn._compiled.outcomes import (
-    add_each_graded,
-    add_each_set,
     add_graded,
     add_set,
     score_each_pairs,
@@ -92,13 +90,9 @@ class ProbabilityKind(Kind):
     figures = frozenset({"curves", "reliability"})
     interval = True  #: whether lower and upper differ
 
-    def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
-        """Write the columns of one step into `ring` and add them to `sums`."""
-        add_graded(numbers, step.predicted == step.truth, step.realised_class == step.truth, clip, sums, ring)
-
-    def add_many(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
-        """Do what `add` does for n steps, in the rows of `table`; return which were right."""
-        add_each_graded(steps.predicted, steps.truths, steps.numbers, steps.rows, clip, sums, table)
+    def add(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
+        """Write the columns of n steps into the rows of `table`, and add them to `sums`; return which were right."""
+        add_graded(steps.predicted, steps.truths, steps.numbers, steps.rows, clip, sums, table)
         return np.asarray(steps.predicted == steps.truths)
 
     def said(self, means: Mapping[str, float], span: str, guaranteed: str) -> str:
@@ -284,13 +278,9 @@ class SetKind(ErrorKind):
         """Whether p-values are plain: their sets may miss the true label less often."""
         return guaranteed != ERROR_RATE
 
-    def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
-        """Write the columns of one step into `ring` and add them to `sums`."""
-        add_set(numbers, row, step.predicted == step.truth, LEVEL_ARRAY, sums, ring)
-
-    def add_many(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
-        """Do what `add` does for n steps, in the rows of `table`; return which were right."""
-        add_each_set(steps.predicted, steps.truths, steps.numbers, steps.rows, LEVEL_ARRAY, sums, table)
+    def add(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
+        """Write the columns of n steps into the rows of `table`, and add them to `sums`; return which were right."""
+        add_set(steps.predicted, steps.truths, steps.numbers, steps.rows, LEVEL_ARRAY, sums, table)
         return np.asarray(steps.predicted == steps.truths)
 
     def losses(self, means: Mapping[str, float], frequencies: Floats) -> tuple[float, float]:

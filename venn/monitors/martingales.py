@@ -30,9 +30,6 @@ class Martingale(Protocol):
     def log(self) -> float:
         """ln S_n; 0 at the start, minus infinity once all is lost; never NaN or infinity."""
 
-    def update(self, p: float) -> None:
-        """Bet on one p-value."""
-
     def update_many(self, ps: Any) -> Floats:
         """Bet on (m,) p-values in order; return ln S after each."""
 
@@ -42,7 +39,7 @@ class Martingale(Protocol):
 
 def pattern(name: str, value: Any) -> Martingale:
     """Return a martingale that has seen nothing, this one or a fresh one; or say what it must be."""
-    methods, wanted = ("update", "update_many", "fresh"), "a martingale object, such as SimpleJumper()"
+    methods, wanted = ("update_many", "fresh"), "a martingale object, such as SimpleJumper()"
     given: Martingale = with_methods(name, value, wanted, *methods, has=["n", "log"])
     return given.fresh() if given.n else given
 

@@ -204,8 +204,6 @@ class Monitor(TakesTurns, Watching):
         self._judge = Judge(self.level, self.window)
         self._smoothing = Smoothing(self.seed)
         self._scorer = Scorer("the predictor", self.space)
-        #: The step whose scores are in the buffers, with both codes.
-        self._last: tuple[Prediction, Label, Any, Any] | None = None
         self._numbers, self._row = np.empty(WIDTH), np.empty(0)
         self._later, self._waiting = _no_steps(LATER, 0), 0  # steps that curves have not added yet
         self._together = AllEvidence(self._evidence)
@@ -283,7 +281,6 @@ class Monitor(TakesTurns, Watching):
             cases the monitor is unchanged.
         """
         truth, scorer = self.space.encode(y), self._scorer
-        self._last = None
         if scorer.kind is None:
             self._row = np.empty(kind_of(prediction, scorer.name).breadth(self.space))
         predicted = scorer.score(prediction, truth, self._numbers, self._row)
@@ -291,36 +288,7 @@ class Monitor(TakesTurns, Watching):
             if scorer.guaranteed is not None:
                 _check_guarantee(prediction, scorer.guaranteed)
             self._begin(kind_of(prediction), prediction.guaranteed)
-        alarms = self._take(truth, predicted)
-        self._last = prediction, y, truth, predicted
-        return alarms
-
-    @changes
-    def update_like(self, other: Monitor, prediction: Prediction, y: Label) -> tuple[Alarm, ...]:
-        """Do what `update` does; scores are taken from another monitor if it has just processed the same two objects.
-
-        Parameters
-        ----------
-        other : Monitor
-            With the same labels.
-        prediction, y
-            As for `update`.
-
-        Raises
-        ------
-        TypeError
-            `other` is not a monitor.
-        """
-        if not isinstance(other, Monitor):
-            raise TypeError(f"other must be a Monitor, got {other!r}")
-        known, own = other._last, self._scorer
-        same = known is not None and known[0] is prediction and known[1] is y and other.space == self.space
-        if known is None or not same or prediction.guaranteed != own.guaranteed or own.kind is not other._scorer.kind:
-            return self.update(prediction, y)
-        self._numbers[:], self._row[:] = other._numbers, other._row
-        alarms = self._take(*known[2:])
-        self._last = known
-        return alarms
+        return self._take(truth, predicted)
 
     @changes
     def update_many(self, predictions: Any, labels: Iterable[Label]) -> tuple[Alarm, ...]:
@@ -446,7 +414,6 @@ class Monitor(TakesTurns, Watching):
         size, done, evidence = len(scored.truths), 0, list[list[dict[str, Any]]]()
         if not size:
             return []
-        self._last = None
         taus = self._smoothing.block(self.n, size)
         self._draw()
         for stop in (*looked, size):
@@ -464,7 +431,7 @@ class Monitor(TakesTurns, Watching):
         """Add steps to all curves, after those that wait; return the means after so many of them."""
         kind, means, n = self._kind, self._means, self._means.n
         table, before = np.empty((len(scored.truths), len(kind.columns))), means.sums.copy()
-        hits = kind.add_many(scored, self.clip, means.sums, table)
+        hits = kind.add(scored, self.clip, means.sums, table)
         latest = means.extend(table, looked)
         if kind.calibrated:
             self._calibration.update_many(np.minimum(scored.numbers[:, CONFIDENCE], 1.0), hits)
@@ -474,7 +441,7 @@ class Monitor(TakesTurns, Watching):
         if not looked:
             return []
         steps = np.array(looked)
-        sums = np.vstack([before, table]).cumsum(axis=0)[steps]  # in their order, as `add_many` adds them
+        sums = np.vstack([before, table]).cumsum(axis=0)[steps]  # in their order, as `add` adds them
         counts = n + steps
         each = zip(counts.tolist(), means.named(sums / counts[:, None]), latest, strict=True)
         return [self._shown_means(*one) for one in each]
@@ -518,7 +485,6 @@ class Monitor(TakesTurns, Watching):
 
     def _take(self, truth: Any, predicted: Any) -> tuple[Alarm, ...]:
         """Process a step of these codes, whose scores are held."""
-        self._last = None  # the scores of the step before are gone
         n, numbers, row = self.n, self._numbers, self._row
         if n in self._begins:
             self._together.begin_anew()

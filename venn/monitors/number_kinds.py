@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from venn._compiled.distribution import add_each_number, add_number
+from venn._compiled.distribution import add_numbers
 from venn._compiled.outcomes import BRIER, PROBABILITY
 from venn.distribution import GUARANTEES, NestedIntervals, NormalDistribution, NumberPrediction, PredictiveDistribution
 from venn.labels import LabelSpace
@@ -116,13 +116,9 @@ class NumberKind(ErrorKind):
         """Whether the label is in the interval at 0.05."""
         return bool(step.row[2 * LEVEL_PLACE] <= step.truth <= step.row[2 * LEVEL_PLACE + 1])
 
-    def add(self, step: Outcomes, numbers: Floats, row: Floats, clip: float, sums: Floats, ring: Floats) -> None:
-        """Write the columns of one step into `ring` and add them to `sums`."""
-        add_number(numbers[BRIER], row, step.truth, step.predicted, LEVEL_ARRAY, sums, ring)
-
-    def add_many(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
-        """Do what `add` does for n steps, in the rows of `table`; return where the label is in the interval at 0.05."""
-        add_each_number(steps.numbers[:, BRIER], steps.rows, steps.truths, steps.predicted, LEVEL_ARRAY, sums, table)
+    def add(self, steps: Scored, clip: float, sums: Floats, table: Floats) -> Bools:
+        """Write the columns of n steps into the rows of `table`; return where the label is in the interval at 0.05."""
+        add_numbers(steps.numbers[:, BRIER], steps.rows, steps.truths, steps.predicted, LEVEL_ARRAY, sums, table)
         return np.asarray(table[:, COLUMNS.index(f"error_{LEVEL}")] == 0.0)
 
     def finished(self, means: Mapping[str, float]) -> dict[str, float]:

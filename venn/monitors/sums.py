@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self
 
@@ -345,16 +344,7 @@ class CalibrationBins(Tallies):
 
     def update(self, confidence: float, hit: Any) -> None:
         """Add one forecast: a probability in [0, 1], and whether the event happened (True, 1, False or 0)."""
-        if type(confidence) is not float or not 0.0 <= confidence <= 1.0:
-            confidence = float(number("confidence", confidence))
-        if hit is not True and hit is not False:
-            if not isinstance(hit, np.bool_ | int | np.integer) or hit not in (0, 1):
-                raise TypeError(f"hit must be True or False, got {hit!r}")
-            hit = bool(hit)
-        place_, table = bisect_right(self._cuts, confidence), self._table
-        table["counts"][place_] += 1.0
-        table["sums"][place_] += confidence
-        table["hits"][place_] += hit
+        self.update_many([number("confidence", confidence)], [hit])
 
     def update_many(self, confidence: Any, hit: Any) -> None:
         """Add (n,) forecasts, with the same result as one after another."""

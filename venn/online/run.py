@@ -342,9 +342,7 @@ class Run:
             monitor = self.given.get(name)
             try:
                 told.update(waiting.predictions[name], y)
-                if isinstance(monitor, Monitor):
-                    self._ring(name, monitor.update_like(told, current[name], y))
-                elif monitor is not None:
+                if monitor is not None:
                     self._ring(name, monitor.update(current[name], y))
             except REFUSALS as error:
                 failure = failure or error

@@ -207,7 +207,6 @@ class ExpertMixture(OfExperts):
         """Start without forecasts."""
         self.space = label_space(tuple(self.experts[0].classes))
         self._first, self._prior = _powers(self), _prior(self)
-        self._heard: Floats | None = None  # the latest probabilities of the experts, already checked
         self._sums = np.empty((4, self.m + 1))  # the four sums of a step as a loop reads them
         self._summed: Any = None  # the weights for which the sums were made; other weights make them out of date
         m, c = self.m, len(self.classes)
@@ -288,8 +287,7 @@ class ExpertMixture(OfExperts):
 
     def heard(self, predictions: Sequence[Any]) -> Floats:
         """Return the (M, c) probabilities of the experts, of the predictions of one object."""
-        self._heard = np.concatenate([said_by(one, self.classes) for one in predictions])
-        return self._heard
+        return np.concatenate([said_by(one, self.classes) for one in predictions])
 
     def heard_many(self, blocks: Sequence[Any]) -> Floats:
         """Return the (n, M, c) probabilities of the experts, of predictions for many objects."""
@@ -326,11 +324,7 @@ class ExpertMixture(OfExperts):
 
     def weigh(self, code: int, heard: Floats) -> None:
         """Weigh the experts by a class code and their (M, c) probabilities, as `heard` returned them."""
-        codes, known = np.array([integer("code", code, 0, len(self.classes) - 1)]), heard is self._heard
-        if known:  # for speed
-            self.weigh_heard(codes, heard)
-        else:
-            self.weigh_many(codes, np.asarray(heard)[None])
+        self.weigh_many(np.array([integer("code", code, 0, len(self.classes) - 1)]), np.asarray(heard)[None])
 
     def weigh_heard(self, codes: Integers, heard: Floats) -> None:
         """Do the same for an array of one class code, unchecked."""

@@ -285,6 +285,8 @@ class FittedAhead(FittedAnew):
 class LateExperts(FittedAhead):
     """Base of experts for a mixture: at growing numbers of examples they are fitted to all, or to most of them."""
 
+    questioned = True
+
     first: int
     growth: float
     last: int
@@ -297,6 +299,26 @@ class LateExperts(FittedAhead):
     def settled(self, time: int) -> int:
         """Return to how many examples, the first ones, it is fitted at a time."""
         return time if time < LATE else math.floor(SHARE * time)
+
+    def predict_one(self, x: Any) -> Floats:
+        """Return what each expert says of one object, in rows; NaN before the first fit."""
+        return self.said_of(clean_row(x, self._features))
+
+    def said_of(self, row: Any) -> Floats:
+        """Return the same of a checked object."""
+        raise NotImplementedError
+
+    @asks
+    def predict_many(self, X: Any) -> Floats:
+        """Return the (3, n, c) probabilities, or (n, 3, 100) quantiles, for n objects; NaN before the first fit."""
+        return self._predicted(clean_rows(X, self._features))
+
+    def _predicted(self, rows: Any) -> Floats:
+        raise NotImplementedError
+
+    def prepare(self, x: Any, y: Label) -> tuple[Any, Any]:
+        """Return the example as rows and labels or class codes, or raise what learning it would raise."""
+        return clean_row(x, self._features), np.array([self.space.encode(y)])
 
 
 @component
@@ -341,8 +363,6 @@ class Refits(LateExperts):
     [1, 1, 1]
     """
 
-    questioned = True
-
     experts_inside = KINDS
 
     classes: tuple[Label, ...] = param(checked_labels)
@@ -359,27 +379,14 @@ class Refits(LateExperts):
             return super().times
         return PrefixRestart(max(self.first, LATE), min(self.growth, OFTEN), self.last)
 
-    def predict_one(self, x: Any) -> Floats:
-        """Return the (3, c) probabilities for one object; NaN before the first fit."""
-        return self.said_of(clean_row(x, self._features))
-
     def said_of(self, row: Any) -> Floats:
-        """Return the same for a checked object."""
+        """Return the (3, c) probabilities for a checked object; NaN before the first fit."""
         return self._predicted(row)[:, 0]
-
-    @asks
-    def predict_many(self, X: Any) -> Floats:
-        """Return the (3, n, c) probabilities for n objects; NaN before the first fit."""
-        return self._predicted(clean_rows(X, self._features))
 
     def _predicted(self, rows: Any) -> Floats:
         if self.learners is None:
             return np.full((KINDS, len(rows), len(self.classes)), np.nan)
         return self.learners.answers(dense(rows))
-
-    def prepare(self, x: Any, y: Label) -> tuple[Any, Integers]:
-        """Return the example as rows and class codes, or raise what learning it would raise."""
-        return clean_row(x, self._features), np.array([self.space.encode(y)])
 
     def foresee(self, examples: Sequence[tuple[Any, Label]]) -> None:
         """Let another process make the fits to these examples, the first ones, while they are learned.
@@ -450,8 +457,6 @@ class NumberRefits(LateExperts):
     True
     """
 
-    questioned = True
-
     classes, space, experts_inside = (), Real(), OF_NUMBERS
 
     first: int = param(integer, 1, default=50)
@@ -461,18 +466,9 @@ class NumberRefits(LateExperts):
     forest: QuantileForest | None = state(part(QuantileForest, features="_features"), start=None)
     process: Process | None = state(part(Process, features="_features"), start=None)
 
-    def predict_one(self, x: Any) -> Floats:
-        """Return the (3, 100) quantiles for one object; NaN before the first fit."""
-        return self.said_of(clean_row(x, self._features))
-
     def said_of(self, row: Any) -> Floats:
-        """Return the same for a checked object."""
+        """Return the (3, 100) quantiles for a checked object; NaN before the first fit."""
         return self._predicted(row)[0]
-
-    @asks
-    def predict_many(self, X: Any) -> Floats:
-        """Return the (n, 3, 100) quantiles for n objects; NaN before the first fit."""
-        return self._predicted(clean_rows(X, self._features))
 
     def _predicted(self, rows: Any) -> Floats:
         said = np.full((len(rows), OF_NUMBERS, len(LEVELS)), np.nan)
@@ -482,10 +478,6 @@ class NumberRefits(LateExperts):
             said[:, 1] = self.forest.quantiles(rows, LEVELS)
             said[:, 2] = self.process.quantiles(rows, NORMAL)
         return said
-
-    def prepare(self, x: Any, y: Label) -> tuple[Any, Floats]:
-        """Return the example as rows and labels, or raise what learning it would raise."""
-        return clean_row(x, self._features), np.array([self.space.encode(y)])
 
     def _made(self) -> tuple[Any, ...]:
         return both_fitted, self.process
