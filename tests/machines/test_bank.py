@@ -10,6 +10,7 @@ from conftest import KERNELS, labels, learned, objects, same_answer
 from naive import mixture as naive
 
 import venn
+from venn._compiled.mixture import fit_mixture, mixture_tables
 from venn.machines import Bank, Member, Mixture, MultiscaleRBF, NotConverged
 
 PENALTIES = (0.5, 5.0)
@@ -253,6 +254,25 @@ def test_far_scores_and_flat_ones():
             pairs = model.predict_one(x).pairs
             assert ((pairs >= 0) & (pairs <= 1)).all()
             assert np.allclose(pairs[1], 1 - pairs[0][::-1], atol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.03, 0.005])
+@pytest.mark.parametrize("far", [0.3, 3.0])
+def test_sigmoids_of_many_examples_are_optimal_from_every_start(share, far):
+    """So many that some of them are fitted to first; a class may be rare, and nearly apart."""
+    rng = np.random.default_rng(3)
+    m = 700
+    codes = (rng.permutation(m) < share * m).astype(int)
+    scores = rng.normal(size=(2, 3, m)) + far * (codes == np.arange(3)[:, None])
+    maps, weights, tables = np.zeros((2, 3, 3)), np.zeros((3, 2)), np.empty((2, 2, 3, m))
+    assert fit_mixture(np.ascontiguousarray(scores[:, :, :-1]), codes[:-1], 1.0, maps, weights) == -1
+    for start, (below, above) in zip((maps, np.zeros_like(maps)), tables, strict=True):
+        assert mixture_tables(scores, scores, codes, 1.0, start, below, above) == -1
+    assert np.allclose(*tables, atol=1e-12)
+    for side, found in enumerate(tables[0]):
+        for k in range(3):
+            expected = naive.mixed(scores[:, k], np.append(codes[:-1] == k, side), 1.0)
+            assert np.allclose(found[k], expected, atol=1e-9), (k, side)
 
 
 @pytest.mark.parametrize("make", [venn.InductiveVennAbers, venn.InductiveConformal])

@@ -17,6 +17,7 @@ from venn._compiled.scaling import extremes, falling_exp, newton, sigmoid
 # -------------------------------------------------------------------------------------------------------------- mixture
 
 CHUNK = 512  # numbers from 1 to 2 whose product is a floating-point number
+THIN = 8  # every so many examples are fitted to first
 
 
 @compiled
@@ -87,7 +88,13 @@ def fit_rising(f, positives, ones, target, start, fitted):  # type: ignore[no-un
         # As if both classes were normal, of equal variance; no logit beyond 8.
         middle = 0.5 * (above + below)
         slope = -min((above - below) / max(within, 1e-300), 8.0 / max(high - middle, middle - low))
-        slope, offset, centre, done = newton(f, target, ones, low, high, slope, odds, middle)
+        offset, centre, few = odds, middle, m // THIN
+        if few >= 8 * THIN:  # some of the examples know nearly as well, at an eighth of the price
+            some, wanted = np.empty(few), np.empty(few)
+            for i in range(few):
+                some[i], wanted[i] = f[THIN * i], target[THIN * i]
+            slope, offset, centre, done = newton(some, wanted, ones[:few], low, high, slope, offset, centre)
+        slope, offset, centre, done = newton(f, target, ones, low, high, slope, offset, centre)
     if not done:
         middle = below + positive / m * (above - below)
         slope, offset, centre, done = newton(f, target, ones, low, high, 0.0, odds, middle)
@@ -143,7 +150,7 @@ def weigh(losses, rate, weights):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def mixture_tables(negative, positive, labels, rate, below, above):  # type: ignore[no-untyped-def]
+def mixture_tables(negative, positive, labels, rate, start, below, above):  # type: ignore[no-untyped-def]
     """Set `below` and `above` to the mixed forecasts of all examples under both suppositions about the new one.
 
     Parameters
@@ -153,6 +160,8 @@ def mixture_tables(negative, positive, labels, rate, below, above):  # type: ign
     labels : (m,) int64
         Class codes; the new example is the last, its code means nothing.
     rate : float > 0
+    start : (M, c, 3) float64
+        Sigmoids fitted to all examples but the new one: Newton's method then needs two or three steps, not eight.
     below, above : (c, m) float64
 
     Returns
@@ -166,11 +175,12 @@ def mixture_tables(negative, positive, labels, rate, below, above):  # type: ign
     positives = np.empty(m)
     ones = np.ones(m)
     p = np.empty((machines, m))
-    fitted = np.zeros((machines, 3))
+    fitted = np.empty((machines, 3))
     losses = np.empty(machines)
     weights = np.empty(machines)
     for k in range(1 if c == 2 else c):
-        fitted[:] = 0.0
+        for j in range(machines):
+            fitted[j] = start[j, k]
         for i in range(m):
             positives[i] = 1.0 if labels[i] == k else 0.0
         for side in range(2):

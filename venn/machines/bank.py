@@ -164,7 +164,7 @@ class Bank(Storing):
     def derive(self) -> None:
         """Make room for what is learned."""
         super().derive()
-        self.changes = getattr(self, "changes", -1) + 1  # of the bank as it is: what is computed by it knows
+        self.sigmoids: dict[float, tuple[Floats, Floats]] = {}  # by the rate of a mixture, and its weights
         self._ridges = [(1 / C,) for _ in self._store.readers for C in self.penalties]
         self._group = np.zeros(len(self.classes), np.int64)
         self._tables = np.empty((len(self.systems), 4, len(self.classes), 0))
@@ -334,7 +334,7 @@ class Bank(Storing):
         for system, member in zip(self.systems, answer.members, strict=True):
             system.append(member.supposed.bordered[0], targets)
         self._examples.append(label)
-        self.changes += 1
+        self.sigmoids = {}
 
     @changes
     def unlearn_one(self, i: int = 0) -> None:
@@ -364,7 +364,7 @@ class Bank(Storing):
                 put_back()
             raise
         self._examples.remove(i)
-        self.changes += 1
+        self.sigmoids = {}
 
 
 def checked_bank(name: str, bank: Any) -> Any:
@@ -507,8 +507,8 @@ class Mixture(BankView):
     Notes
     -----
     Scores of members are compared on the grid of 1e-6 before sigmoids are fitted, as by taxonomies. With two classes
-    the forecast of the second is one minus that of the first. Newton's method starts from nothing at each question, so
-    that no answer depends on earlier ones.
+    the forecast of the second is one minus that of the first. Newton's method starts at each question from the
+    sigmoids of the examples, and these from nothing: no answer depends on earlier ones.
 
     References
     ----------
@@ -537,7 +537,6 @@ class Mixture(BankView):
     def derive(self) -> None:
         """Start without results of earlier questions."""
         self._asked: MixtureHypotheses | None = None
-        self._fit: tuple[Any, int, Floats, Floats] | None = None  # of a bank after so many changes
 
     @property
     @asks
@@ -547,10 +546,11 @@ class Mixture(BankView):
 
     def fitted(self) -> tuple[Floats, Floats]:
         """Return sigmoids (M, c, 3) and weights (c, M), from leave-one-out scores of the examples, at least one."""
-        bank = inside(self.bank)  # a window that restarts has another one
-        if self._fit is None or self._fit[0] is not bank or self._fit[1] != bank.changes:
-            self._fit = (bank, bank.changes, *self._fitted_to(bank.member_bags(True)))
-        return self._fit[2:]
+        bank = inside(self.bank)  # which keeps them for all its mixtures
+        found = bank.sigmoids.get(self.rate)
+        if found is None:
+            found = bank.sigmoids[self.rate] = self._fitted_to(bank.member_bags(True))
+        return found
 
     def _fitted_to(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return sigmoids and weights by (M, c, n) scores of the examples learned."""
@@ -627,7 +627,8 @@ class MixtureHypotheses(Reread):
         if which not in ready:
             first, negative, positive = self.answer.member_tables(leave_one_out)
             below, above = np.empty((2, negative.shape[1], len(first.labels)))
-            check_fit(mixture_tables(negative, positive, first.labels, self._mixture.rate, below, above))
+            start = self._mixture.fitted()[0] if len(first.labels) > 1 else np.zeros((len(negative), len(below), 3))
+            check_fit(mixture_tables(negative, positive, first.labels, self._mixture.rate, start, below, above))
             ready[which] = first._replace(negative=below, positive=above)
         table = ready[which]
         return [(table, np.arange(len(table.negative)))]
