@@ -327,7 +327,9 @@ def main():
         args.markdown.write_text(markdown({**kept.get("figures", {}), **found}, kept, on, args.repeat))
     if args.keep:
         good = {command: measured for command, measured in found.items() if isinstance(measured, dict)}
-        KEPT.write_text(json.dumps({"on": on, "figures": {**kept.get("figures", {}), **good}}, indent=1) + "\n")
+        all_kept = {**kept.get("figures", {}), **good}
+        lines = (f"{json.dumps(command)}: {json.dumps(measured)}" for command, measured in all_kept.items())
+        KEPT.write_text(f'{{"on": {json.dumps(on)},\n"figures": {{\n' + ",\n".join(lines) + "\n}}\n")
     sys.exit(any(isinstance(measured, str) for measured in found.values()))
 
 
