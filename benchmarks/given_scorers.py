@@ -2,13 +2,11 @@
 
     python benchmarks/given_scorers.py
 
-Made rows of 20 features and two classes. Boosted trees (`HistGradientBoostingClassifier`, 100 trees) in `venn.replay`
-and in the loop of `venn run`: `Online` on a journal, transactions of as many messages as `venn run` takes. A linear
-classifier one by one: `predict_one` then `learn_one`, in `venn.replay`, and in `Online` without a journal; and in
-blocks by `replay_many`. A linear classifier of seven classes one by one, by its probabilities, by its decision values,
-and by probabilities from scikit-learn itself, in a pipeline of one step. A forecaster on the one of two classes asked
-about many objects at once, and one by one. Seconds of processor time (other programs may run), the fastest of some
-runs, compilation excluded. Prints one JSON line.
+Made rows of 20 features and two classes, `InductiveVennAbers` on boosted trees (`HistGradientBoostingClassifier`, 100
+trees), on a forest of 100 trees and on a linear classifier: one by one by `predict_one` then `learn_one`; in the loop
+of `venn run`, `Online` on a journal with a monitor, transactions of as many messages as `venn run` takes; and in blocks
+by `replay_many`. Seconds of processor time (other programs may run), the fastest of some runs, compilation excluded.
+Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -20,17 +18,14 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 import streams
 import venn
 from venn.cli.options import RunTable
 from venn.machines.frozen import FrozenScorer
-from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
-from venn.predictors.inductive_conformal import InductiveConformal
 
 CLASSES = ("no", "yes")
 FITTED = 5000
@@ -67,70 +62,33 @@ def one_by_one(model, examples):
         model.learn_one(x, y)
 
 
-def online(model, examples):
-    """Ask, then answer, without a journal."""
-    served = venn.Online(model)
-    for number, (x, y) in enumerate(examples):
-        served.ask(x, number)
-        served.answer(number, y)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=40_000, help="rows of the fast ways")
-    parser.add_argument("--alone", type=int, default=300, help="rows of boosted trees called row by row")
+    parser.add_argument("--rows", type=int, default=40_000)
     args = parser.parse_args()
     rng = np.random.default_rng(0)
     X = rng.normal(size=(FITTED + args.rows, 20))
     y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=len(X)) > 0).astype(int)
     labels = np.array(CLASSES)[y]
     stream = streams.from_arrays(X[FITTED:], labels[FITTED:], classes=CLASSES)
-    examples = list(stream)
-    few = examples[: args.alone]
-    trees = FrozenScorer(HistGradientBoostingClassifier(random_state=0).fit(X[:FITTED], labels[:FITTED]))
-    fitted = LogisticRegression().fit(X[:FITTED], labels[:FITTED])
-    linear = FrozenScorer(fitted)
-    batch = RunTable().batch
-    for make in (InductiveVenn, InductiveConformal):  # compilation
-        one_by_one(make(linear), few[:50])
-    for scorer in (trees, linear):
-        venn.replay(few[:50], InductiveVennAbers(scorer), progress=False)
-        served(scorer, few[:50], batch)
-        InductiveVennAbers(scorer).replay_many(X[:50], labels[:50])
-        one_by_one(InductiveVenn(scorer), few[:50])
+    examples, batch = list(stream), RunTable().batch
     line = {"benchmark": "given scorers", "rows": args.rows, "batch": batch}
-    line["trees_replay"] = rate(len(stream), lambda: venn.replay(stream, InductiveVennAbers(trees), progress=False), 3)
-    line["trees_run"] = rate(len(examples), lambda: served(trees, examples, batch), 2)
-    line["linear_run"] = rate(len(examples), lambda: served(linear, examples, batch), 2)
-    for name, scorer in (("trees", trees), ("linear", linear)):
-        line[f"{name}_blocks"] = rate(
-            args.rows, lambda scorer=scorer: InductiveVennAbers(scorer).replay_many(stream.X, labels[FITTED:]), 3
-        )
-    line["linear_one_by_one"] = rate(args.rows, lambda: one_by_one(InductiveVennAbers(linear), examples), 3)
-    line["linear_one_by_one_venn"] = rate(args.rows, lambda: one_by_one(InductiveVenn(linear), examples), 3)
-    line["linear_one_by_one_sets"] = rate(args.rows, lambda: one_by_one(InductiveConformal(linear), examples), 3)
-    parts = np.digitize(X[:, 0] + rng.normal(size=len(X)), (-2, -1, -0.3, 0.3, 1, 2)).astype(str)
-    seven = LogisticRegression().fit(X[:FITTED], parts[:FITTED])
-    asked = list(streams.from_arrays(X[FITTED:], parts[FITTED:], classes=tuple("0123456")))[: args.rows // 10]
-    for name, scorer in (
-        ("probabilities", FrozenScorer(seven)),
-        ("decisions", FrozenScorer(seven, method="decision_function")),
-        ("scikit_learns", FrozenScorer(make_pipeline(seven))),
+    for name, classifier in (
+        ("trees", HistGradientBoostingClassifier(random_state=0)),
+        ("forest", RandomForestClassifier(random_state=0)),
+        ("linear", LogisticRegression()),
     ):
-        one_by_one(InductiveVennAbers(scorer), asked[:50])
-        line[f"seven_classes_{name}"] = rate(
-            len(asked), lambda scorer=scorer: one_by_one(InductiveVennAbers(scorer), asked), 3
-        )
-    for name, make in (("abers", InductiveVennAbers), ("venn", InductiveVenn), ("sets", InductiveConformal)):
-        line[f"linear_replay_{name}"] = rate(
-            args.rows, lambda make=make: venn.replay(examples, make(linear), progress=False), 3
-        )
-        line[f"linear_online_{name}"] = rate(args.rows, lambda make=make: online(make(linear), examples), 3)
-    forecaster = venn.Forecaster(scorer=fitted)
-    for x, y in few:
-        forecaster.learn_one(x, y)
-    line["forecaster_many"] = rate(args.rows, lambda: forecaster.predict_many(stream.X), 3)
-    line["forecaster_alone"] = rate(len(few), lambda: [forecaster.predict_one(x) for x, _ in few], 3)
+        scorer = FrozenScorer(classifier.fit(X[:FITTED], labels[:FITTED]))
+        ways = {
+            "one by one": lambda rows, scorer=scorer: one_by_one(InductiveVennAbers(scorer), examples[:rows]),
+            "run": lambda rows, scorer=scorer: served(scorer, examples[:rows], batch),
+            "blocks": lambda rows, scorer=scorer: InductiveVennAbers(scorer).replay_many(
+                stream.X[:rows], labels[FITTED : FITTED + rows]
+            ),
+        }
+        for way, work in ways.items():
+            work(50)  # compilation
+            line[f"{name}, {way}"] = rate(args.rows, lambda work=work: work(args.rows), 3)
     print(json.dumps(line))
 
 

@@ -1,18 +1,14 @@
-"""How many labels do sets hold, beside those of the measures LAC and APS around models that are refitted or given?
+"""How many labels do sets hold, beside those of the measures LAC and APS around models that are refitted?
 
-    python benchmarks/label_sets.py [--rows 600] [--sets car digits ...] [--seeds 1] [--kind own] [--out FILE]
+    python benchmarks/label_sets.py [--rows 600] [--sets car digits ...] [--seeds 1] [--out FILE]
     python benchmarks/label_sets.py --rows 4000 --sets covtype optdigits made10 ... --out runs/label_sets.jsonl
 
 Sets of 3 to 26 classes: files of `streams`, those that come with scikit-learn, and made ones, in a random order.
 
-Own machines: the sets of a `Forecaster`, which learns one example after the other. Its rivals are a random forest and
+Ours are the sets of a `Forecaster`, which learns one example after the other. Its rivals are a random forest and
 boosted trees, fitted anew after 100, 150, 200, 300, 450, 600 examples, then after every 300: to the first seven tenths
 of the examples so far, while the others and all later ones calibrate. Counted from 100 (of a set of fewer than 300
 examples from a third on, where the rivals are fitted first) to 2000, and from 2000 on.
-
-Given models: a forest, boosted trees, logistic regression and a network, fitted to the first third of the rows, at most
-1000. The sets of a `Forecaster(scorer=)` on the others, beside LAC and APS on the same probabilities. Counted from 100
-examples on.
 
 All p-values are smoothed, so that the share of errors is the same for all. Each line: the share of errors and the mean
 size at .05 and .1 by everybody, and our size over that of the best rival. Prints the means of these ratios.
@@ -29,10 +25,6 @@ from pathlib import Path
 import numpy as np
 from sklearn import datasets
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import streams
@@ -48,10 +40,6 @@ FIRST, MANY, FITTED = 100, 2000, 1000
 REFITS = {
     "forest": lambda: RandomForestClassifier(random_state=0),
     "boosted": lambda: HistGradientBoostingClassifier(random_state=0),
-}
-GIVEN = REFITS | {
-    "regression": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-    "network": lambda: make_pipeline(StandardScaler(), MLPClassifier(random_state=0, max_iter=300)),
 }
 MEASURES = {"LAC": LAC, "APS": APS}
 
@@ -133,36 +121,22 @@ def line(kind, name, seed, values, y, begin, end):
     return about | {"from": begin, "to": min(end, len(y)), "ratio": [round(r, 4) for r in ratios], "found": found}
 
 
-def measured(name, rows, seed, kind):
+def measured(name, rows, seed):
     """Yield the lines of one set."""
     X, y = examples(name, rows, seed)
     c = int(y.max()) + 1
-    if kind != "given":
-        begin = min(FIRST, len(X) // 3)
-        values = {OURS: own(X, y, c)}
-        for model, make in REFITS.items():
-            values |= {f"{model}, {measure}": p for measure, p in refitted(make, X, y, c).items()}
-        yield line("own", name, seed, values, y, begin, MANY)
-        if len(X) > MANY:
-            yield line("own, late", name, seed, values, y, MANY, len(X))
-    if kind == "own":
-        return
-    fit = min(len(X) // 3, FITTED)
-    for model, make in GIVEN.items():
-        scorer = make().fit(X[:fit], y[:fit])
-        X_, y_ = X[fit:], y[fit:].tolist()
-        given = {OURS: venn.InductiveConformal(venn.FrozenScorer(scorer, range(c)))}  # as in Forecaster(scorer=)
-        read = venn.FrozenScorer(scorer, range(c), method="predict_proba")
-        given |= {which: venn.InductiveConformal(read, measure()) for which, measure in MEASURES.items()}
-        values = {who: one.replay_many(X_, y_).p_values for who, one in given.items()}
-        yield line(f"given {model}", name, seed, values, y[fit:], min(FIRST, len(X_) // 3), len(X_))
+    begin, values = min(FIRST, len(X) // 3), {OURS: own(X, y, c)}
+    for model, make in REFITS.items():
+        values |= {f"{model}, {measure}": p for measure, p in refitted(make, X, y, c).items()}
+    yield line("own", name, seed, values, y, begin, MANY)
+    if len(X) > MANY:
+        yield line("own, late", name, seed, values, y, MANY, len(X))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--kind", choices=("own", "given", "both"), default="both")
     parser.add_argument("--sets", nargs="+", default=DATA, choices=DATA)
     parser.add_argument("--out", type=Path, help="file to which lines are added")
     args = parser.parse_args()
@@ -171,7 +145,7 @@ def main():
     ratios: dict[str, list[list[float]]] = {}
     for name in args.sets:
         for seed in range(args.seeds):
-            for one in measured(name, args.rows, seed, args.kind):
+            for one in measured(name, args.rows, seed):
                 ratios.setdefault(one["kind"], []).append(one["ratio"])
                 print(json.dumps(one), flush=True)
                 if args.out is not None:

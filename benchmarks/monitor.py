@@ -1,9 +1,9 @@
-"""What does watching cost? Microseconds an update of a whole Monitor and of each part, and a long soak.
+"""What does watching cost? Microseconds an update of a Monitor, and a long soak.
 
     python benchmarks/monitor.py [--steps 10000000]
 
 Prints one JSON line: microseconds an update (median over rounds, one thread, compilation excluded) of the default
-Monitor for each kind of prediction, of its parts alone, and for comparison of a user's own code: numpy means over the
+Monitor for each kind of prediction, and for comparison of a user's own code: numpy means over the
 last 1000 steps, every step. Then the soak: this many updates of the default Monitor, with its memory and state
 before and after. The soak takes some minutes; --steps 0 leaves it out.
 """
@@ -19,11 +19,6 @@ from time import process_time
 import numpy as np
 
 import venn
-from venn.labels import Classes
-from venn.monitors import RealisedRow
-from venn.monitors.curves import outcome
-from venn.monitors.kinds import Scorer
-from venn.monitors.sums import CalibrationBins
 from venn.prediction import ClassIntervals, Forecast, Multiprobability, PredictionSet
 
 CLASSES = ("a", "b", "c", "d")
@@ -68,53 +63,11 @@ def by_hand():
 
 def main() -> None:
     steps = int(sys.argv[sys.argv.index("--steps") + 1]) if "--steps" in sys.argv else 10_000_000
-    rng = np.random.default_rng(0)
-    examples = made(rng)
-    p = [(float(value),) for value in rng.random(UPDATES)]
-    hits = [(bool(value),) for value in rng.random(UPDATES) < 0.8]
-    whole = {kind: timed(venn.Monitor(CLASSES).update, arguments) for kind, arguments in examples.items()}
-    numbers, row, scorer = np.empty(9), np.empty(4), Scorer("it", Classes(CLASSES))
-    scorer.score(examples["Multiprobability"][0][0], 2, numbers, row)
-    step = outcome(2, 1, numbers, row)
-    parts = {
-        "score": timed(
-            lambda prediction, y: outcome(2, scorer.score(prediction, 2, numbers, row), numbers, row),
-            examples["Multiprobability"],
-        ),
-        "p-value": timed(lambda tau: RealisedRow().read(step, tau), p),
-        "calibration bins": timed(CalibrationBins().update, [(u, h) for (u,), (h,) in zip(p, hits, strict=True)]),
-        "accuracy interval": timed(venn.monitors.StitchedBound(empirical=True).update, hits),
-        "deviation band": timed(venn.monitors.DeviationBand().update, p),
-        "forward e-process": timed(
-            venn.monitors.ForwardEProcess().update, [(h, u, u) for (u,), (h,) in zip(p, hits, strict=True)]
-        ),
-    }
-    pattern = venn.monitors.CompositeJumper()
-    for detector in (
-        venn.monitors.Ville(pattern),
-        venn.monitors.CUSUM(pattern),
-        venn.monitors.ShiryaevRoberts(pattern),
-    ):
-        parts[type(detector).__name__] = timed(detector.update, p)
-    others = (
-        venn.monitors.Power,
-        venn.monitors.SimpleMixture,
-        venn.monitors.PlugIn,
-        venn.monitors.BetaPlugIn,
-        venn.monitors.SimpleJumper,
-        venn.monitors.Sleeper,
-    )
-    for martingale in (pattern, *(make() for make in others)):
-        parts[type(martingale).__name__] = timed(martingale.update, p)
-    monitor = venn.Monitor(CLASSES)
-    for _ in range(5):
-        monitor.update(*examples["Multiprobability"][0])
-    parts["snapshot"] = timed(monitor.snapshot, [()] * 200)
+    examples = made(np.random.default_rng(0))
     result = {
         "benchmark": "monitor",
-        "us_an_update": whole,
+        "us_an_update": {kind: timed(venn.Monitor(CLASSES).update, each) for kind, each in examples.items()},
         "us_by_hand": timed(by_hand(), examples["Multiprobability"][:1000]),
-        "us_parts": parts,
         "soak": soak(steps, examples["Multiprobability"]) if steps else None,
     }
     print(json.dumps(result))

@@ -71,7 +71,6 @@ PATHS = {
     "given scorer, Venn-Abers": (lambda classes, d: venn.InductiveVennAbers(scorer(classes, d)), 20_000),
     "given scorer, sets": (lambda classes, d: venn.InductiveConformal(scorer(classes, d)), 20_000),
 }
-GROWING = ("least squares, Venn-Abers", "least squares, conformal", "hinge loss, Venn")
 
 
 def resident():

@@ -63,7 +63,7 @@ def without_programs(config) -> bool:
 def pytest_report_header(config):
     """Say what is left out."""
     if without_programs(config):
-        return "left out: tests of examples, studies and attacks, and cases of long tests; -m program runs them"
+        return "left out: tests of examples, studies and attacks, and what takes long; -m program runs them"
     return None
 
 

@@ -41,10 +41,6 @@ BEST_C = {
     "adult": 0.152, "divorce": 0.0, "german": 0.28, "cervical": 0.047, "banknote": 0.0,
 }  # fmt: skip
 
-# "It can be seen from Table 3, how our methodology is the one performing best for":
-SAID_BOOTSTRAP_BEST = ("wisconsin", "colon", "leukemia", "divorce", "cervical")
-SAID_PLATT_BEST = ("diabetes", "heart", "adult", "german", "banknote")
-
 
 def mse(name, method):
     """Return the paper's mean squared error on a set by a method of this study; None if it has none.

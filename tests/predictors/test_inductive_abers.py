@@ -134,14 +134,6 @@ def test_two_scores_that_do_not_mirror_each_other_are_read_each_for_itself():
         model.learn_one(X[i], ("no", "yes")[y[i]])
 
 
-def log_merge(p0, p1):
-    return p1 / (1 - p0 + p1)
-
-
-def brier_merge(p0, p1):
-    return p1 + (p0**2 - p1**2) / 2
-
-
 def on_grid(bag, labels, s):
     """Two isotonic regressions of differences of scores on the grid."""
     values = np.rint(np.append(bag, s) * 1e6 + 0.2718281828)
