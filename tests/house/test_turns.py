@@ -138,16 +138,6 @@ def test_those_who_ask_beside_teachers_get_the_answers_of_some_state(name):
     assert all(same_content(ask(ASKED[i]), possible[i][-1]) for i in (0, 1))
 
 
-@pytest.mark.parametrize(
-    "name", ["OneVsAllSVM", "Bank", "TransductiveVenn", "ScoreCalibrator", "InductiveVennAbers", "Adaptive"]
-)
-def test_no_example_of_many_teachers_is_lost(name):
-    model = MODELS[name]()
-    examples = examples_for(model)
-    together(*[lambda k=k: taught(model, examples[k::COUNT]) for k in range(COUNT)])
-    assert getattr(model, "n", None) == N or model.machine.n == N
-
-
 def test_predictors_of_one_bank_wait_for_each_other():
     scale = venn.Scale(5, teach=True)
     scaled = venn.machines.Bank([venn.RBF(0.5), venn.Linear()], CLASSES, (0.5, 5.0), scale=scale)
