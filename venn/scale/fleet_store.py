@@ -259,10 +259,11 @@ class Folder(Memory):
         """Keep the state of a key after an event, in place of its earlier events."""
         with self.transaction(), self._trying("written"):
             self._flush()
+            # In this order what events leave free holds the state.
+            self._db.execute("DELETE FROM log WHERE number = ? AND event <= ?", (number, event))
             self._db.execute(
                 "INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (number, event, zlib.compress(state, LEVEL))
             )
-            self._db.execute("DELETE FROM log WHERE number = ? AND event <= ?", (number, event))
 
     def state(self, number: int) -> bytes | None:
         """Return the last state of a key; None if there is none."""
