@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
 import urllib.error
 import urllib.request
 
@@ -11,10 +13,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import venn
 from streams.messages import Decoder, Form
+from tests.scale.test_fleet import die
 from venn.cli.commands import main
 from venn.cli.fleets import shown
-from venn.scale.fleet_store import read_log, read_rows
+from venn.scale.fleet_store import FILE, read_log, read_rows
 from venn.show.page.fleet import FleetPage
 from venn.show.server import serving
 
@@ -38,6 +42,30 @@ def run(*arguments, code=0):
     done = CliRunner().invoke(main, [str(one) for one in arguments])
     assert done.exit_code == code, done.output
     return done
+
+
+def test_verify_finds_a_change_in_any_key(tmp_path):
+    """Of partitions too, beside a process that goes on."""
+
+    def make(key):
+        return venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), 10, ("no", "yes")))
+
+    def text(statement):
+        with contextlib.closing(sqlite3.connect(tmp_path / "1" / FILE)) as db, db:
+            db.execute(statement)
+        return " ".join(run("verify", tmp_path, code=1).stderr.split())
+
+    with venn.Fleet(make, tmp_path / "0") as one, venn.Fleet(make, tmp_path / "1", every=5) as other:
+        for i in range(6):
+            one.learn_one("Oslo", [i, 1.0], "no")
+            other.ask("Riga", [i, 1.0], i)
+        other.answer("Riga", 0, "no")
+        other.expire("Riga", 1)
+        assert "is whole: 12 questions, 7 answers, 1 given up; 1 checkpoints" in run("verify", tmp_path).stdout
+        die(other)
+    assert "event 6 of key 1 has another checksum" in text("UPDATE log SET what = 2 WHERE event = 6")
+    assert "events of key 'Riga' are missing" in text("DELETE FROM log WHERE event = 6")
+    assert "the state of key" in text("UPDATE states SET state = substr(state, 1, 300)")
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import io
 import math
 import subprocess
 import sys
+import zipfile
 from collections import deque
 
 import numpy as np
@@ -224,6 +226,24 @@ def test_what_is_shared_is_shared_again():
     assert again["smoothing"] is again["same"]["smoothing"]
     again["panel"].learn_one(X[0], "a")
     assert (again["machine"].n, panel["venn"].machine.n) == (10, 9)
+
+
+def test_arrays_that_are_equal_are_written_once_and_stay_apart():
+    """To the bit, and of one type, shape and order; however many they are, a small file makes no huge memory."""
+    rows, nothing = np.random.default_rng(0).normal(size=(50, 4)), np.array([0.0, np.nan])
+    others = [rows.reshape(4, 50), np.asfortranarray(rows), rows.view(np.int64), -nothing, nothing]
+    twice = rows.copy()
+    thing = [*others, twice, twice, *(rows.copy() for _ in range(20))]
+    again = unpack(pack(thing))
+    for one, other in zip(thing, again, strict=True):
+        assert (one.dtype, one.shape, one.flags.fnc) == (other.dtype, other.shape, other.flags.fnc)
+        assert one.tobytes() == other.tobytes()
+    assert len({id(one) for one in again}) == len(again) - 1
+    assert again[5] is again[6]
+    assert not any(np.shares_memory(again[5], one) for one in again[7:])
+    assert pack(again) == pack(thing)
+    members = len(zipfile.ZipFile(io.BytesIO(pack(thing))).namelist())
+    assert members == len(others) + 3 + 1  # three for 21 equal ones, and the header
 
 
 HASHABLE = st.one_of(

@@ -186,8 +186,13 @@ def test_other_versions_are_refused_or_migrated(monkeypatch):
         ({"objects": [{"class": "RBF", "parameters": {"gamma": 1.0}, "state": {"row": 1}}]}, "state must"),
         ({"objects": [{"class": "Generator", "parameters": {"bits": "seed"}, "state": {}}]}, "bits must"),
         ({"models": [["a", 1]]}, "as models"),
+        ({"copies": {"b": "none"}}, "as copies"),
+        ({"copies": {"b": []}}, "unhashable"),
+        ({"copies": {"array_0": "array_0"}}, "as copies"),
+        ({"copies": {f"b{i}": "array_0" for i in range(9)}}, "more than 8 copies"),
+        ({"copies": {"b": "array_0"}}, "belong to nothing"),
     ],
-    ids=range(12),
+    ids=range(17),
 )
 def test_forged_headers_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):

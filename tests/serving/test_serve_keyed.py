@@ -127,6 +127,33 @@ def test_every_refusal_has_its_status_and_changes_nothing(tmp_path):
         assert answer(client, "Oslo", new["id"]).status_code == 200
 
 
+def test_a_label_that_is_repeated_is_compared_as_a_label(tmp_path):
+    """True is no number, though Python takes it for 1."""
+
+    def number():
+        return venn.predictors.ConformalDistribution(venn.KernelRidge(venn.Linear(), 1.0))
+
+    with served(tmp_path, number) as (client, _):
+        ask(client, "Oslo", 0)
+        assert answer(client, "Oslo", 0, 1).status_code == 200
+        for y, status in ((1.0, 200), (True, 422), (2, 409)):
+            assert answer(client, "Oslo", 0, y).status_code == status
+
+
+def test_a_question_that_was_asked_elsewhere_is_answered(tmp_path):
+    with venn.Fleet(lambda key: conformal(), tmp_path) as fleet:
+        for id in ("a", "b", "c"):
+            fleet.ask("Oslo", [1.0, 1.0], id)
+        fleet.answer("Oslo", "b", "no")
+        fleet.expire("Oslo", "c")
+    with served(tmp_path) as (client, _):
+        said = [answer(client, "Oslo", id) for id in ("a", "a", "b", "c", "d")]
+        assert [one.status_code for one in said] == [200, 409, 409, 410, 404]
+        assert "'b', which is answered" in said[2].text
+    with venn.Fleet(lambda key: conformal(), tmp_path) as fleet:
+        assert fleet.frame()["answered"].tolist() == [2]
+
+
 HOSTILE = [
     "", "a" * 201, "k" * 1_000_000, "a\0b", "\n", "a\x1b[2J", "\x85", "\u2028", "\ud800", 7, 1.5, True, None, [], {},
     ["Oslo"], {"Oslo": 1},

@@ -31,7 +31,7 @@ from venn.online.repair import Salvaged, Verified
 from venn.online.repair import salvage as save_whole_part
 from venn.online.repair import verify as check_all
 from venn.online.watch import CurvePoint, Seen, SeenAnswer, Watch
-from venn.scale.fleet_store import FILE
+from venn.scale.fleet_store import FILE, verify_fleet
 from venn.show.page.feed import MOST_POINTS, Feed, FollowedRun, Watched
 from venn.show.view import SeenCounts, figures_of
 
@@ -341,12 +341,12 @@ def _events(found: Verified | Salvaged) -> str:
 @click.command()
 @click.argument("run", metavar="RUN")
 def verify(run: str) -> None:
-    """Compare everything in RUN, a journal, with its checksums; its process may still be running.
+    """Compare everything in RUN, a journal or a fleet's folder, with its checksums; its process may still be running.
 
     A damaged journal is one line on stderr, which says where, and what can be saved; exit code 1.
     """
     with one_line_errors():
-        found = check_all(run)
+        found = verify_fleet(run) if is_fleet(run) else check_all(run)
         click.echo(f"{run} is whole: {_events(found)}; {found.checkpoints} checkpoints")
         for name in found.unreadable:
             click.echo(f"{name} cannot be read: the next start learns more again, and nothing is lost")

@@ -7,9 +7,10 @@ import io
 import json
 import math
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -25,6 +26,8 @@ from venn.turns import turn_of
 FORMAT = "venn checkpoint"
 VERSION = 3
 FLOOR = 1 << 12  # room for so many entries is allowed whatever the size of a file
+COMPARED = 1 << 16  # bytes of an array, at most, that is compared with others, for equal ones are written once
+COPIES = 8  # that stand for one array, at most: a small file must not fill the memory
 PLAIN = frozenset({bool, int, str})  # of whose values the JSON is the value itself
 ANEW = ". To calibrate this one, make the predictor anew with it"
 #: By an older version: what turns header and members into those of the next one. None: version 1, of venn 0.2, and 2,
@@ -47,7 +50,8 @@ def save(path: str | os.PathLike[str], thing: Any) -> None:
         A predictor, `Panel`, machine, monitor, martingale, detector, bound, calibrator, prediction, parameter object or
         `numpy.random.Generator`; or dicts, lists, tuples, sets and deques of these, of numbers, text, bytes and
         arrays. An object that occurs twice, such as a machine that several predictors share, is saved once and is one
-        object again when loaded; the same holds for arrays, but not for lists and dicts.
+        object again when loaded; the same holds for arrays, but not for lists and dicts. Small arrays that are equal to
+        the bit are written once.
 
     Raises
     ------
@@ -182,7 +186,10 @@ def _packed(thing: Any, told: bool = False) -> tuple[dict[str, Any], dict[str, N
         root = packer.value(thing, "thing")
     except RecursionError:
         raise ValueError("thing must not be nested so deeply") from None
-    header = {"format": FORMAT, "version": VERSION, "models": packer.models, "objects": packer.objects, "root": root}
+    header = {
+        "format": FORMAT, "version": VERSION, "models": packer.models, "copies": packer.copies,
+        "objects": packer.objects, "root": root,
+    }  # fmt: skip
     return header, packer.arrays
 
 
@@ -268,6 +275,8 @@ class Packer:
     objects : list of JSON objects
         Each refers to earlier ones by number.
     arrays : dict
+    copies : dict
+        Names of further arrays, and that of the one in `arrays` to which each is equal to the bit.
     models : list of [class, repr]
     """
 
@@ -275,9 +284,11 @@ class Packer:
         self._told = told
         self.objects: list[dict[str, Any]] = []
         self.arrays: dict[str, NDArray[Any]] = {}
+        self.copies: dict[str, str] = {}
         self.models: list[list[str]] = []
         self.estimators: list[Any] = []  # the models themselves
         self._known: dict[int, dict[str, Any]] = {}
+        self._equal: dict[Any, list[str]] = {}  # by content, the names of equal arrays
         self._open: set[int] = set()
         self._alive: list[Any] = []  # an id identifies an object only while that lives
 
@@ -334,9 +345,7 @@ class Packer:
 
     def _shared(self, thing: Any, where: str) -> dict[str, Any]:
         if type(thing) is np.ndarray and thing.dtype.kind in "biufcSUmM":
-            name = f"array_{len(self.arrays)}"
-            self.arrays[name] = thing
-            return {"array": name}
+            return {"array": self._array(thing)}
         if isinstance(thing, np.random.Generator):
             thing = Generator(thing)
         if not is_saved(thing):
@@ -359,6 +368,19 @@ class Packer:
         self.objects.append(described)
         return {"object": len(self.objects) - 1}
 
+    def _array(self, values: NDArray[Any]) -> str:
+        """Return the name of an array, which is written unless an equal one is."""
+        name, equal = f"array_{len(self.arrays) + len(self.copies)}", list[str]()
+        if values.nbytes <= COMPARED:
+            bits = blake2b(values.tobytes(), digest_size=32).digest()
+            equal = self._equal.setdefault((values.dtype.str, values.shape, values.flags.fnc, bits), [])
+        if len(equal) % (COPIES + 1):
+            self.copies[name] = equal[-(len(equal) % (COPIES + 1))]
+        else:
+            self.arrays[name] = values
+        equal.append(name)
+        return name
+
     def _model(self, estimator: Any) -> dict[str, int]:
         """Return JSON for a user's own estimator, which is not saved."""
         for number, one in enumerate(self.estimators):
@@ -376,7 +398,7 @@ class Unpacker:
     def __init__(self, header: dict[str, Any], members: dict[str, Any], models: Sequence[Any], most: int) -> None:
         self._header = header
         self._most = max(most, FLOOR)
-        self._members = members
+        self._members = members | _copies(header.get("copies", {}), members)
         self._objects: list[Any] = []
         self._used: set[str] = set()
         self._models = models
@@ -514,6 +536,15 @@ VALUES = {
         ("float",), ("bytes",), ("scalar", "bytes"), ("deque", "most"), ("dict",), ("array",), ("object",),
     )
 }  # fmt: skip
+
+
+def _copies(names: Any, members: dict[str, Any]) -> dict[str, Any]:
+    """Return the arrays by name that are copies of members."""
+    if not isinstance(names, dict) or names.keys() & members.keys() or not {*names.values()} <= members.keys():
+        raise ValueError(f"its header has {str(names)[:80]!r} as copies of arrays")
+    if max(Counter(names.values()).values(), default=0) > COPIES:
+        raise ValueError(f"its header names more than {COPIES} copies of an array")
+    return {name: members[of].copy("K") for name, of in names.items()}
 
 
 def checked_models(wanted: Any, models: Sequence[Any]) -> list[Any]:

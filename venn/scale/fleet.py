@@ -33,12 +33,11 @@ from venn.predictors.expert_mixture import said_by
 from venn.predictors.shared import SharedForecast
 from venn.saved import described
 from venn.scale.fleet_key import KeyRun
-from venn.scale.fleet_store import ANSWER, ASK, EXPIRE, LEARN, FleetEvent, Folder, KeyRow, Memory
+from venn.scale.fleet_store import ANSWER, ASK, EXPIRE, LEARN, PRIOR, FleetEvent, Folder, KeyRow, Memory
 from venn.scale.key_changes import RATE, FleetVerdict, KeyChange, changes, columns_of, verdict_of
 from venn.show.notify import BEGAN, teller
 
 TOLD = "venn told of names"  # beside the positions of sources
-PRIOR = 0  # the number under which the shared model is kept
 ENDED = {ANSWER: "is answered", EXPIRE: "was given up"}
 ANSWERED, GIVEN_UP = "answered", "given up"
 EVERY = 500  # events of a key after which its state is kept

@@ -8,14 +8,18 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from io import BytesIO
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from venn.online import files
 from venn.online.journal import JournalError
+from venn.online.repair import Verified
 
 FORMAT, VERSION = "venn fleet", 1
+PRIOR = 0  # the number under which the shared model is kept
 FILE = "fleet.db"
 SCHEMA = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -255,33 +259,22 @@ class Folder(Memory):
         """Keep the state of a key after an event, in place of its earlier events."""
         with self.transaction(), self._trying("written"):
             self._flush()
+            # In this order what events leave free holds the state.
+            self._db.execute("DELETE FROM log WHERE number = ? AND event <= ?", (number, event))
             self._db.execute(
                 "INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (number, event, zlib.compress(state, LEVEL))
             )
-            self._db.execute("DELETE FROM log WHERE number = ? AND event <= ?", (number, event))
 
     def state(self, number: int) -> bytes | None:
         """Return the last state of a key; None if there is none."""
         with self._trying("read"):
-            found = self._db.execute("SELECT state FROM states WHERE number = ?", (number,)).fetchone()
-        try:
-            return None if found is None else zlib.decompress(found[0])
-        except zlib.error as error:
-            raise JournalError(f"{self._file} holds a damaged state: {error}") from error
+            return _state_of(self._db, self._file, number)[1]
 
     def since(self, number: int) -> list[FleetEvent]:
         """Return what has happened to a key since its state."""
         self._flush()
         with self._trying("read"):
-            found = self._db.execute(
-                "SELECT event, what, id, x, y, said, prior, time, checksum FROM log WHERE number = ? ORDER BY event",
-                (number,),
-            ).fetchall()
-        events = [FleetEvent(*one[:-1]) for one in found]
-        for event, (*_, checksum) in zip(events, found, strict=True):
-            if event.checksum != checksum:
-                raise JournalError(f"{self._file} is damaged: event {event.event} of key {number} has another checksum")
-        return events
+            return _events_of(self._db, self._file, number)
 
     def reach(self, source: str, position: Any) -> None:
         """Keep how far a source has been read."""
@@ -345,6 +338,68 @@ def check(db: sqlite3.Connection, file: Path) -> None:
 def rows_of(db: sqlite3.Connection) -> list[KeyRow]:
     """Return the keys of a fleet, in the order in which they came."""
     return [KeyRow(*one) for one in db.execute("SELECT * FROM keys ORDER BY number")]
+
+
+def _state_of(db: sqlite3.Connection, file: Path, number: int) -> tuple[int, bytes | None]:
+    """Return the last state of a key and the event that it is of; 0 and None if there is none."""
+    event, state = db.execute("SELECT event, state FROM states WHERE number = ?", (number,)).fetchone() or (0, None)
+    try:
+        return event, None if state is None else zlib.decompress(state)
+    except (zlib.error, TypeError) as error:
+        raise JournalError(f"{file} is damaged: the state of key {number} cannot be read: {error}") from error
+
+
+def _events_of(db: sqlite3.Connection, file: Path, number: int) -> list[FleetEvent]:
+    """Return what has happened to a key since its state, compared with its checksums."""
+    found = db.execute(
+        "SELECT event, what, id, x, y, said, prior, time, checksum FROM log WHERE number = ? ORDER BY event", (number,)
+    )
+    events = []
+    for *values, checksum in found:
+        events.append(FleetEvent(*values))
+        try:
+            same = events[-1].checksum == checksum
+        except TypeError:  # a value that is not even bytes
+            same = False
+        if not same:
+            raise JournalError(f"{file} is damaged: event {values[0]} of key {number} has another checksum")
+    return events
+
+
+def verify_fleet(folder: str | os.PathLike[str]) -> Verified:
+    """Compare each key of a fleet's folder, or of those of partitions inside, with its checksums.
+
+    Those of its state and of the events since, that no event is missing, and the structure of the file. Its process
+    may go on meanwhile.
+
+    Raises
+    ------
+    JournalError
+        There is no fleet, or it is damaged: the message says where.
+    """
+    found = Verified(0, 0, 0, 0, ())
+    for one in folders_of(folder) or [Path(folder)]:
+        file = one / FILE
+        with _reading(one) as db:
+            db.execute("BEGIN")  # all of one moment
+            said = db.execute("PRAGMA integrity_check(1)").fetchone()
+            if said != ("ok",):
+                raise JournalError(f"{file} is damaged: its structure is not whole: {' '.join(str(said[0]).split())}")
+            for row in [KeyRow(PRIOR, ""), *rows_of(db)]:
+                last, state = _state_of(db, file, row.number)
+                try:
+                    if state is not None:
+                        files.read(BytesIO(state))
+                except Exception as error:
+                    raise JournalError(f"{file} is damaged: the state of key {row.key!r}: {error}") from error
+                events = _events_of(db, file, row.number)
+                numbers = [last, *(one.event for one in events)]  # an example of a key is a question and its answer
+                ends = accumulate((2 if one.what == LEARN and row.key else 1 for one in events), initial=last)
+                if numbers != list(ends) or (row.key and numbers[-1] != row.events):
+                    raise JournalError(f"{file} is damaged: events of key {row.key!r} are missing")
+                counts = found.asked + row.asked, found.answered + row.answered, found.expired + row.expired
+                found = Verified(*counts, found.checkpoints + (state is not None), ())
+    return found
 
 
 def folders_of(folder: str | os.PathLike[str]) -> list[Path]:

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from venn.labels import space_of
 from venn.online.chain import copy_object, encode_object
 from venn.online.journal import JournalError
 from venn.online.run import REFUSALS
@@ -136,11 +137,20 @@ class FleetOwner(RunOwner):
 
     def _answers(self, fleet: Any, event: KeyedRequest) -> EventReply:
         known = self._known(fleet, event)
-        if known is None:
-            return self._none(event)
-        if known[3] is not None:
+        if known is None and event.id not in fleet.pending(event.key):  # nor was it asked elsewhere
+            ended = fleet.ended(event.key, event.id)
+            if ended is None:
+                return self._none(event)
+            text = f"id must be that of a question that waits, got {event.id!r}, which is {ended}"
+            return EventReply(410 if ended == GIVEN_UP else 409, {"error": text})
+        if known is not None and known[3] is not None:
             came = json.loads(known[3])
-            if came == event.y:
+            space = space_of(fleet.model(event.key))
+            try:
+                same = space.encode(event.y) == space.encode(came)
+            except (TypeError, ValueError) as error:
+                return refusal(error)
+            if same:
                 return EventReply(200, _unpacked(known[4]))
             text = f"y must be the label that came before, {came!r}, got {event.y!r} for id {event.id!r}"
             return EventReply(409, {"error": text})
