@@ -45,7 +45,7 @@ class BankHypotheses(BaseHypotheses):
     def __init__(self, members: list[LeastSquaresHypotheses], room: Floats) -> None:
         super().__init__(members[0].key, np.mean([member.test_scores for member in members], axis=0))
         self.members = members
-        self.mixed: dict[tuple[float, bool], ScoreTable] = {}  # what mixtures have made of it, for each other
+        self.mixed: dict[tuple[float, bool], ScoreTable] = {}  # made by one mixture, used by all
         self._room = room
 
     @property
@@ -164,7 +164,7 @@ class Bank(Storing):
     def derive(self) -> None:
         """Make room for what is learned."""
         super().derive()
-        self.changes = getattr(self, "changes", -1) + 1  # of the bank as it is: what is computed by it knows
+        self.changes = getattr(self, "changes", -1) + 1  # of the bank; makes older results void
         self._ridges = [(1 / C,) for _ in self._store.readers for C in self.penalties]
         self._group = np.zeros(len(self.classes), np.int64)
         self._tables = np.empty((len(self.systems), 4, len(self.classes), 0))
@@ -368,7 +368,7 @@ class Bank(Storing):
 
 
 def checked_bank(name: str, bank: Any) -> Any:
-    """Return a bank, or a window on one, or say what is wrong with it."""
+    """Return the bank, or the window on one; raise an error that says what is wrong with it."""
     if not has_methods(inside(bank), "member_scores"):
         raise TypeError(f"{name} must be a Bank, or a SlidingWindow on one, got {bank!r}")
     return bank
@@ -537,7 +537,7 @@ class Mixture(BankView):
     def derive(self) -> None:
         """Start without results of earlier questions."""
         self._asked: MixtureHypotheses | None = None
-        self._fit: tuple[Any, int, Floats, Floats] | None = None  # of a bank after so many changes
+        self._fit: tuple[Any, int, Floats, Floats] | None = None  # and its bank's `changes`
 
     @property
     @asks
@@ -547,7 +547,7 @@ class Mixture(BankView):
 
     def fitted(self) -> tuple[Floats, Floats]:
         """Return sigmoids (M, c, 3) and weights (c, M), from leave-one-out scores of the examples, at least one."""
-        bank = inside(self.bank)  # a window that restarts has another one
+        bank = inside(self.bank)  # a window that restarts gets another bank
         if self._fit is None or self._fit[0] is not bank or self._fit[1] != bank.changes:
             self._fit = (bank, bank.changes, *self._fitted_to(bank.member_bags(True)))
         return self._fit[2:]

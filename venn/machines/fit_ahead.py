@@ -17,8 +17,8 @@ from weakref import finalize, ref
 
 from venn.prediction import Floats
 
-LONG = 500  # examples: a fit to fewer takes less time than another process needs to begin
-LOOK = 0.5  # seconds between two looks of the other process at whether its parent lives
+LONG = 500  # examples: with fewer the fit is done before another process has begun
+LOOK = 0.5  # seconds: how often the other process looks whether its parent lives
 BEGUN = b"+"  # what is written when the call begins
 CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.fit_ahead import work; work()"
 
@@ -162,7 +162,7 @@ class Fits:
         return self._latest[1]
 
     def begin(self, make: Make[Any], X: Floats, labels: Any, *more: Any) -> None:
-        """Let another process make the fit that `to` will be asked for, if that takes long and none is being made."""
+        """Let another process make the fit to these examples, if it takes long and no fit is being made."""
         global _latest
         # In a frozen program sys.executable is that program, which would begin again.
         if len(X) < LONG or not sys.executable or getattr(sys, "frozen", False) or busy():

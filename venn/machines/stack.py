@@ -43,29 +43,29 @@ FARTHEST = 10.0  # deviations from the centre, for the logistic regression
 PARTS = ("random forest", "boosted trees", "logistic regression")
 KINDS = len(PARTS)
 OFTEN = 5  # examples of a class, or it is not boosted: one example may spoil what is said of all others
-RARE = 10  # and no power is fitted to fewer, where these are hardly any of all
+RARE = 10  # of a class: powers are not fitted to fewer, unless they are a hundredth of all
 TRIED = 3  # every third example is left out once, to try the parts
-RIDGE = 1.0  # to how many examples what is preferred without any counts as much
-POWERS = np.geomspace(0.1, 3.0, 35)  # of what a part says: one is found when it is tried
+RIDGE = 1.0  # the preferred powers count as much as so many examples
+POWERS = np.geomspace(0.1, 3.0, 35)  # candidates, of which each part gets one when it is tried
 
 log = logging.getLogger("venn")
 
 
 @base
 class RowByRow(Saved):
-    """Base of what answers rows of numbers, each in a block as if it were alone: those that arrived, in one call."""
+    """Base of scorers of rows: a row has the same answer in a block as alone; those that arrived are scored at once."""
 
     def derive(self) -> None:
         """Start without results of earlier questions."""
         self._ahead: dict[bytes, Floats] = {}  # rows that have arrived, and the answers
-        self._last: tuple[bytes, Floats] = b"", np.empty(0)  # the last other one
+        self._last: tuple[bytes, Floats] = b"", np.empty(0)  # the last row that was not expected, and its answer
 
     def answers(self, rows: Floats) -> Floats:
         """Return the (.., n, c) answers to n rows."""
         raise NotImplementedError
 
     def answer(self, rows: Any) -> Floats:
-        """Return the same; those to rows that were expected, and to the last single one, are known."""
+        """Return the (.., n, c) answers; rows that were expected, and the last single one, are not asked again."""
         X = dense(rows)
         if len(X) != 1:
             return self.answers(X)
@@ -90,7 +90,7 @@ class RowByRow(Saved):
             return
 
 
-K = own(lambda learners: len(learners.present))  # classes among the examples
+K = own(lambda learners: len(learners.present))  # number of classes that the examples have
 
 
 @component
@@ -295,7 +295,7 @@ class Learners(RowByRow):
         return self.to_powers(said)
 
     def to_powers(self, said: Floats) -> Floats:
-        """Return what parts say (3, n, c) as it counts; NaN of one that says nothing."""
+        """Return the (3, n, c) answers of the parts to their powers; NaN for a part that counts nothing."""
         powers = self.powers[:, None, None]
         if (powers == 1).all():
             return said
