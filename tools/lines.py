@@ -26,6 +26,7 @@ NOTHING = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
     tokenize.ENDMARKER,
 }  # fmt: skip
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def code_lines(source: str) -> int:
@@ -40,11 +41,7 @@ def code_lines(source: str) -> int:
             holding.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(source)):
         body = getattr(node, "body", None)
-        if (
-            isinstance(body, list)
-            and body
-            and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        ):
+        if isinstance(body, list) and body and isinstance(node, DOCUMENTED):
             first = body[0]
             if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
                 holding.difference_update(range(first.lineno, first.end_lineno + 1))

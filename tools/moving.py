@@ -76,7 +76,7 @@ KINDS: dict[str, Callable[[Path], Any]] = {
 
 
 def follow(kind: str, scratch: Path, folder: Path, events: list[Any]) -> Iterator[Any]:
-    """Go on with the run in a folder; yield what was asked about each event that had not happened."""
+    """Go on with the run in a folder; yield what was asked about each event that was still to come."""
     predictor, monitors = KINDS[kind](scratch)
     # No checkpoint after the first: whatever was learned is learned again.
     runs = [venn.Online(predictor, monitors, Journal(folder / "run.db", every=10**9))]

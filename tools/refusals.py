@@ -1,4 +1,4 @@
-"""Keep what hostile arguments meet, in tests/house/refusals.json: a refusal that is lost, or one more, is a line of it.
+"""Keep how hostile arguments are refused, in tests/house/refusals.json: a refusal that comes or goes changes a line.
 
     python -m tools.refusals
 
@@ -23,13 +23,13 @@ CALLS = {f"{name}()": functools.partial(fuzzing.call_function, name=name) for na
 
 
 def called(name: str) -> Tally:
-    """Make the calls of a function, `name()`, or of the methods of a class, `name.`, and return what they met."""
+    """Make the calls of a function, `name()`, or of the methods of a class, `name.`; return how each ended."""
     return driver.made(CALLS[name], zlib.crc32(name.encode()))
 
 
 @functools.cache
 def kept() -> dict[str, list[str]]:
-    """Return what the calls met when they were kept."""
+    """Return how the calls ended when they were kept."""
     return json.loads(KEPT.read_text())
 
 

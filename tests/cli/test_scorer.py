@@ -250,6 +250,13 @@ def test_what_is_no_model(folder, given):
     assert "--scorer" in result.stderr
 
 
+@pytest.mark.parametrize("name", ["gone.skops", "gone.joblib"])
+def test_a_file_that_is_not_there_is_not_to_be_trusted_first(folder, name):
+    result = venn_("run", *LIVE, "--scorer", name)
+    assert result.exit_code == 2
+    assert f"must be a file that is there, got {name}" in result.stderr
+
+
 def test_another_model_is_refused_or_calibration_begins_anew(folder, caplog):
     assert venn_("run", *LIVE, *MODEL).exit_code == 0
     for other in (classifier(seed=1), pipeline(LogisticRegression(C=0.1))):  # of the same description, and of another

@@ -39,7 +39,7 @@ class Hangs(BaseException):
 
 @contextlib.contextmanager
 def timed() -> Iterator[None]:
-    """Raise `Hangs` in what takes too long by the clock, unless the processor was at work for others."""
+    """Raise `Hangs` in what takes too long by the clock, unless other programs had the processor."""
     begun, used = time.monotonic(), time.process_time()
 
     def ring(*_: Any) -> None:
@@ -81,7 +81,7 @@ def bound(function: Any, given: dict[str, Any]) -> Any:
 
 
 def drained(result: Any) -> Any:
-    """What is lazy is run a little, and what opens is closed."""
+    """Take a few items of what is lazy, and close what was opened."""
     if inspect.isgenerator(result) or isinstance(result, Iterator):
         return [one for one, _ in zip(result, range(50), strict=False)]
     if isinstance(result, contextlib.AbstractContextManager) and hasattr(result, "gen"):
@@ -167,7 +167,7 @@ def judge(
 
 
 def sane(name: str, result: Any, chosen: dict[str, str], tally: Tally) -> None:
-    """What is said of a hostile object is probabilities all the same."""
+    """Check that predictions about a hostile object are probabilities, too."""
     for one in result.values() if isinstance(result, dict) else [result]:
         if isinstance(one, venn.Multiprobability | venn.Forecast | venn.PredictionSet | venn.prediction.ClassIntervals):
             said = numbers(one)
@@ -179,7 +179,7 @@ def sane(name: str, result: Any, chosen: dict[str, str], tally: Tally) -> None:
 
 
 def used(name: str, made: Any, chosen: dict[str, str], tally: Tally) -> None:
-    """What a constructor has taken can be shown, learns and predicts, or refuses to."""
+    """Check that an object that was made can be shown, and learns and predicts, or refuses to."""
     try:
         repr(made)
         if type(made).__name__ in subjects.ESTIMATORS:

@@ -1,4 +1,4 @@
-"""Small bags full of ties: every answer against its definition, in any order of the bag, after any detour to it."""
+"""Small bags full of ties: every answer against its definition, in any order of the bag, however it came about."""
 
 from __future__ import annotations
 

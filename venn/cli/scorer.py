@@ -294,6 +294,8 @@ def _place(name: Any) -> str:
 
 def _loaded(config: Config, given: str, where: str) -> Any:
     suffix = Path(given).suffix
+    if suffix in (".skops", *CODE) and not Path(given).exists():
+        raise click.UsageError(f"{where} must be a file that is there, got {given}")
     if suffix in CODE and not config.predictor.scorer_runs_code:
         raise click.UsageError(
             f"{where} must be a file that runs no code, such as one of skops, got {given}: to load it runs whatever "

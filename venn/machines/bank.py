@@ -45,7 +45,7 @@ class BankHypotheses(BaseHypotheses):
     def __init__(self, members: list[LeastSquaresHypotheses], room: Floats) -> None:
         super().__init__(members[0].key, np.mean([member.test_scores for member in members], axis=0))
         self.members = members
-        self.mixed: dict[tuple[float, bool], ScoreTable] = {}  # what mixtures have made of it, for each other
+        self.mixed: dict[tuple[float, bool], ScoreTable] = {}  # made by one mixture, used by all
         self._room = room
 
     @property
@@ -368,7 +368,7 @@ class Bank(Storing):
 
 
 def checked_bank(name: str, bank: Any) -> Any:
-    """Return a bank, or a window on one, or say what is wrong with it."""
+    """Return the bank, or the window on one; raise an error that says what is wrong with it."""
     if not has_methods(inside(bank), "member_scores"):
         raise TypeError(f"{name} must be a Bank, or a SlidingWindow on one, got {bank!r}")
     return bank

@@ -319,7 +319,7 @@ class BaseMachine(TakesTurns, ABC):
     _asked: Any = None  # the hypotheses about the last object asked about, `BaseHypotheses`; None if out of date
     _codes: dict[Label, int]
     _examples: Any
-    _made: Any = None  # by content of the last question, the machine that answers, while the scale is another for each
+    _made: Any = None  # the last question and the machine made to answer it, while each question has a scale of its own
 
     @property
     def learned(self) -> int:
@@ -355,7 +355,7 @@ class BaseMachine(TakesTurns, ABC):
             self._asked = None
 
     def expect_leave_one_out(self) -> None:
-        """Do nothing: leave-one-out scores cost the same whether they were read before or not."""
+        """Do nothing: here leave-one-out scores need no preparation."""
 
     def _answered(self, x: Any, weight: float = 1.0) -> Any:
         """Return the answer about a clean object: the last one if it was to the same question, else a new one."""

@@ -17,9 +17,9 @@ from weakref import finalize, ref
 
 from venn.prediction import Floats
 
-LONG = 500  # examples: a fit to fewer takes less time than another process needs to begin
-LOOK = 0.5  # seconds between two looks of the other process at whether its parent lives
-SOON = 0.002  # seconds between two looks of this process at whether an answer has come
+LONG = 500  # examples: with fewer the fit is done before another process has begun
+LOOK = 0.5  # seconds: how often the other process looks whether its parent lives
+SOON = 0.002  # seconds: how often this process looks whether an answer has come
 BEGUN = b"+"  # what is written when the first call begins
 SIZE = 8  # bytes before each answer, which say how long it is
 CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.fit_ahead import work; work()"
@@ -168,7 +168,7 @@ class Fits:
         self.ahead: tuple[list[bytes], FitAhead | None] = [], None
 
     def begin(self, make: Make[Any], X: Floats, labels: Any, *more: Any) -> None:
-        """Let another process make the fit that `to` will be asked for, if that takes long and none is being made."""
+        """Let another process make the fit to these examples, if it takes long and no fit is being made."""
         if len(X) >= LONG:
             self.foresee(make, X, labels, [len(X)], *more)
 

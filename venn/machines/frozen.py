@@ -116,7 +116,7 @@ class Query:
     said : dict
         What was said of it since the last example, by the predictor's identity; its clean form by what a machine is.
     answered : object
-        What is known of who said all of it together.
+        A mark that a panel leaves when all its predictors have answered.
     """
 
     __slots__ = ("_row", "_taken", "answered", "key", "said", "x")
@@ -129,7 +129,7 @@ class Query:
         self._taken: tuple[Any, ...] | None = None  # how the row was made: names, and whether NaN may stand in it
 
     def __reduce__(self) -> Any:
-        return Query, (None,)  # a copy of who keeps it has been asked nothing
+        return Query, (None,)  # a copy of a predictor that keeps a question has been asked nothing
 
     def row(self, features: int | None, names: tuple[str, ...] | None, missing: bool) -> ObjectRows:
         """Return it as a row (1, d), or say what is wrong with it."""
@@ -172,7 +172,7 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
 
 
 class KeptEstimator(NamedTuple):
-    """An estimator that nobody will change: it is not copied."""
+    """Wraps an estimator that nobody will change, so that it is not copied."""
 
     estimator: Any
 
@@ -327,7 +327,7 @@ class FrozenScorer(Saved):
     """
 
     _told: ClassVar[Any]  # what was said of it
-    __eq__, __hash__ = object.__eq__, object.__hash__  # whatever an estimator says of its own
+    __eq__, __hash__ = object.__eq__, object.__hash__  # estimators may define equality in their own way
 
     estimator: Any = param(_fitted, own(lambda s: (s.classes, s.method)), foreign=True)
     classes: Any = param(_restored_classes, own(attrgetter("estimator")), default=None)
@@ -502,8 +502,8 @@ class FrozenScorer(Saved):
 
 
 def check_proba(values: Floats) -> None:
-    """Raise where rows of `predict_proba` do not sum to 1, or are negative: what is no probability is none here."""
-    if len(values) == 1:  # for speed; half of what is allowed covers the rounding of sums in another order
+    """Raise where rows of `predict_proba` are negative or do not sum to 1: these are no probabilities."""
+    if len(values) == 1:  # for speed; half the allowance, for this sum may be rounded in another order
         row = values[0].tolist()
         if abs(sum(row) - 1) < ROUNDED / 2 and min(row) >= 0:
             return

@@ -1,4 +1,4 @@
-"""What says a whole distribution of a number beside a stack: a forest whose leaves hold labels, a Gaussian process."""
+"""Two regressors that predict a whole distribution: a forest whose leaves hold labels, and a Gaussian process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from venn.saved import Saved, array, component, own, param, restored_float
 # A forest of numbers that says a whole distribution: its leaves hold the labels of all examples.
 
 TREES, LEAF = 100, 5  # trees, and examples at least in a leaf
-WAYS = ("roots", "left", "right")  # of trees: where a row goes, to a leaf if negative
+WAYS = ("roots", "left", "right")  # fields of trees that say where a row goes next: to a leaf if negative
 
 
 def _restored_trees(name: str, trees: Any) -> FlatTrees | AskedTrees:
@@ -184,11 +184,11 @@ class QuantileForest(Saved):
 # A Gaussian process with a width for each column, fitted to examples at once.
 
 TRIED, MOST = 250, 1000  # latest examples by which widths are chosen, and that count in forecasts
-STEPS = 50  # of the search for widths: each fit goes on from the last one's. With 25 some had not come to an end
+STEPS = 50  # at most, of the search for widths, which begins at the last fit's; 25 were too few
 USUAL = 1.6  # usual width, times the root of the number of columns; usual noise is .5
-APART = 1.5, 1.0  # how far around the usual, in logarithms, a width and the two heights lie
-JITTER = 1e-6  # of the height: noise at least
-DIGITS = 3  # of the logarithms that are found: later ones are others on other machines
+APART = 1.5, 1.0  # deviations around the usual, in logarithms: of widths; of the two heights
+JITTER = 1e-6  # least noise, as a share of the height
+DIGITS = 3  # kept of the logarithms found: later digits differ from machine to machine
 
 
 @component

@@ -26,11 +26,11 @@ from venn.saved import Saved, array, component, own, param, part, restored_float
 
 KERNEL = MultiscaleLaplacian()
 PENALTIES = (0.1, 1.0, 10.0, 100.0)  # of the kernel machine
-USUAL, APART = 10.0, 1.5  # where the penalty is as long as little speaks against it, in logarithms so far around
+USUAL, APART = 10.0, 1.5  # the penalty that is preferred, and the deviation around it in logarithms
 POWERS = (0.0, 0.5, 1.0)  # of a column's share in the forest's splits, by which the kernel stretches the column
 TRIED = 600  # landmarks by which penalty, powers and weights are chosen
 TREES, ROUNDS = 100, 100  # of each forest, and of boosting
-FOLDS = 3  # what boosted trees say of an example is by those fitted without its third
+FOLDS = 3  # an example is predicted by boosted trees that were fitted without its third
 LEAF = 8  # examples at least in a leaf of the forest of spreads
 BLENDS = np.array([0.1, 0.3, 0.5, 0.7, 1.0])  # shares of the mean in the spread
 LEVEL = 0.1  # of the intervals by which a shape of labels is chosen

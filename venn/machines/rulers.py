@@ -35,7 +35,7 @@ class Ruler(ABC):
         """Return the (n, k) labels of n objects that have these (k,) measures."""
 
     def back(self, scores: Floats, labels: Floats) -> Floats:
-        """Return (n, k) labels of n objects as they are, of those that the ruler speaks of: most take them so."""
+        """Return (n, k) labels as they are, given them in the form in which the ruler measures: mostly the same."""
         return labels
 
     def middle(self, scores: Floats) -> Floats:
@@ -54,7 +54,7 @@ class Ruler(ABC):
         return self.labels(scores, -strangeness), self.labels(scores, strangeness)
 
     def alike(self, scores: Floats) -> Floats:
-        """Return scores with as many columns as any others that it reads."""
+        """Return scores with the largest number of columns that it reads."""
         return scores
 
 
@@ -268,7 +268,7 @@ class FamilyScale(Ruler):
 
 
 def family_name(family: Any) -> str:
-    """Return what a distribution is called: the name that scipy gives it, if any."""
+    """Return the name of a distribution, scipy's where it has one."""
     return str(getattr(family, "name", family))
 
 

@@ -181,7 +181,7 @@ def restored_objects(rows: Any) -> list[Any]:
 
 
 def checked_first(name: str, first: Any, ranges: Any) -> int | None:
-    """Return by how many first examples the scale is fixed; None where ranges fix it."""
+    """Return how many first examples fix the scale; None where ranges do."""
     if ranges is None:
         return integer(name, FIRST if first is None else first, 2)
     if first is not None:
@@ -352,7 +352,7 @@ class Placing:
 
     @property
     def _farthest(self) -> float:
-        """From how many deviations on a value counts as so many."""
+        """Number of deviations at which a farther value is cut off."""
         return FARTHEST if self.scale.teach else math.inf
 
     def check(self, x: Any) -> None:
@@ -460,7 +460,8 @@ class OnScale(KeptMachine):
     def _clean(self, x: Any) -> Any:
         """Return an object, on the scale, as it is kept here, or say what is wrong with it; of a question once."""
         if type(x) is Query:
-            now = id(self), self.n, self._features, id(self.placing and self.placing.now)  # else it might be another
+            # Where one of these has changed, the clean object may be another.
+            now = id(self), self.n, self._features, id(self.placing and self.placing.now)
             if now not in x.said:
                 x.said[now] = self._clean(x.x)
             return x.said[now]
@@ -501,7 +502,7 @@ class OnScale(KeptMachine):
             twin = self._made_for(placing, row)
             twin.learn_one(row, y)
         else:
-            self._answered(self._clean(row), weight)  # refuses what could not be learned
+            self._answered(self._clean(row), weight)  # raises if the example could not be learned
             if now is not None and placing.learns:
                 twin = self._taught(now, rows, labels)
         self.forget()

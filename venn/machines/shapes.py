@@ -1,4 +1,4 @@
-"""Shapes of labels: a strictly increasing map that draws near what lies far out, and its inverse."""
+"""Shapes of labels: strictly increasing maps that bring far labels nearer, and their inverses."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from venn.prediction import Floats
 from venn.saved import Saved, component, param, restored_float, restored_positive
 
-STRETCHED, PLAIN = 1.0, 10.0  # units from the centre on which labels are taken as they are
-OFTEN, SHARE = 5, 0.1  # times, and share, of a number among the labels for there to be none beside it, and beyond it
+STRETCHED, PLAIN = 1.0, 10.0  # reaches, in units: labels no farther from the centre than this stay as they are
+OFTEN, SHARE = 5, 0.1  # a number that comes so many times has a gap beside it; with such a share, beyond it
 GAUSSIAN = 1.4826  # the deviation of a Gaussian over its median distance from the centre
-FURTHEST = 600.0  # of an exponent
-SMALLEST = 1e-200  # unit: a label of 1e100 over it is finite
-LARGEST_NUMBER = 1e300  # of what is mapped back; labels are smaller
+FURTHEST = 600.0  # largest exponent
+SMALLEST = 1e-200  # smallest unit: 1e100, the largest label, divided by it is finite
+LARGEST_NUMBER = 1e300  # largest number that is mapped back; labels are smaller
 
 
 @component
 class Shape(Saved):
-    """How labels are taken: as they are near their centre, by a logarithm further out.
+    """Maps labels so that far ones do not rule: unchanged near their centre, by a logarithm beyond.
 
     With z = (y - center) / unit it is z up to `reach`, and reach + ln(1 + z - reach) beyond; the same on both sides.
     The map is strictly increasing, so ranks of labels are ranks of what they are mapped to: whatever is proved of
@@ -56,17 +56,17 @@ class Shape(Saved):
         return cls(center, max(unit, SMALLEST), reach)
 
     def of(self, labels: Any) -> Any:
-        """Return what labels, one or an array, are mapped to."""
+        """Return the places of labels, one or an array, on the scale of the shape."""
         return bent((labels - self.center) / self.unit, self.reach)
 
     def drawn_near(self, labels: Any) -> Any:
-        """Return labels, one or an array, in their own unit: as they are up to the reach, nearer beyond it."""
+        """Return labels, one or an array, in their own unit: unchanged up to the reach, nearer beyond it."""
         with np.errstate(over="ignore"):
             z = bounded((bounded(labels) - self.center) / self.unit)
         return self.center + self.unit * bent(z, self.reach)
 
     def back(self, places: Any) -> Any:
-        """Return the labels that are mapped there, of size at most 1e300."""
+        """Return the labels that have these places, of size at most 1e300."""
         return unbent(places, self.center, self.unit, self.reach)
 
     def steepness(self, labels: Floats) -> float:
@@ -99,7 +99,7 @@ def gaps_of(labels: Floats) -> Floats:
 
 
 def within(gaps: Floats, numbers: Any) -> tuple[Any, Any]:
-    """Return which of the numbers lie in a gap, and in which, if so."""
+    """Return which of the numbers lie in a gap, and the place of that gap, which means nothing for the others."""
     if not len(gaps):
         return np.zeros(np.shape(numbers), np.bool_), None
     at = np.maximum(gaps[:, 0].searchsorted(numbers, "left") - 1, 0)
@@ -107,7 +107,7 @@ def within(gaps: Floats, numbers: Any) -> tuple[Any, Any]:
 
 
 def nearest(gaps: Floats, numbers: Floats) -> Floats:
-    """Return numbers, those in a gap at the nearer end of it."""
+    """Return numbers; those in a gap are moved to its nearer end."""
     inside, at = within(gaps, numbers)
     if not inside.any():
         return numbers
@@ -116,7 +116,7 @@ def nearest(gaps: Floats, numbers: Floats) -> Floats:
 
 
 def ends_between(gaps: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
-    """Return lower ends of intervals moved up, and upper ends moved down, out of the gaps: no labels are lost."""
+    """Move lower ends of intervals up, and upper ends down, out of the gaps: no label lies there, so none is lost."""
     if not len(gaps):
         return lows, highs
     (low, first), (high, last) = within(gaps, lows), within(gaps, highs)
@@ -124,18 +124,18 @@ def ends_between(gaps: Floats, lows: Floats, highs: Floats) -> tuple[Floats, Flo
 
 
 def bounded(numbers: Any) -> Any:
-    """Return numbers, those that are larger as the largest: np.clip, in half of the time for a few."""
+    """Return numbers clipped to the largest: np.clip, in half the time for a few."""
     return np.minimum(np.maximum(numbers, -LARGEST_NUMBER), LARGEST_NUMBER)
 
 
 def bent(z: Any, reach: Any) -> Any:
-    """Return numbers on the scale of a shape."""
+    """Return the places of numbers z, which are in units from the centre."""
     size = np.abs(z)
     return np.copysign(np.minimum(size, reach) + np.log1p(np.maximum(size - reach, 0.0)), z)
 
 
 def unbent(places: Any, center: Any, unit: Any, reach: Any) -> Any:
-    """Return the labels that are mapped to these places."""
+    """Return the labels that have these places."""
     size = np.abs(places)
     with np.errstate(over="ignore"):
         z = np.minimum(size, reach) + np.expm1(np.minimum(np.maximum(size - reach, 0.0), FURTHEST))

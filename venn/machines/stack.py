@@ -43,15 +43,15 @@ FARTHEST = 10.0  # deviations from the centre, for the logistic regression
 PARTS = ("random forest", "boosted trees", "logistic regression")
 KINDS = len(PARTS)
 OFTEN = 5  # examples of a class, or it is not boosted: one example may spoil what is said of all others
-RARE = 10  # and no power is fitted to fewer, where these are hardly any of all
+RARE = 10  # of a class: powers are not fitted to fewer, unless they are a hundredth of all
 TRIED = 3  # every third example is left out once, to try the parts
-RIDGE = 1.0  # to how many examples what is preferred without any counts as much
-POWERS = np.geomspace(0.1, 3.0, 35)  # of what a part says: one is found when it is tried
+RIDGE = 1.0  # the preferred powers count as much as so many examples
+POWERS = np.geomspace(0.1, 3.0, 35)  # candidates, of which each part gets one when it is tried
 
 log = logging.getLogger("venn")
 
 
-K = own(lambda learners: len(learners.present))  # classes among the examples
+K = own(lambda learners: len(learners.present))  # number of classes that the examples have
 
 
 @component
@@ -255,7 +255,7 @@ class Learners(Saved):
         return self.to_powers(said)
 
     def to_powers(self, said: Floats) -> Floats:
-        """Return what parts say (3, n, c) as it counts; NaN of one that says nothing."""
+        """Return the (3, n, c) answers of the parts to their powers; NaN for a part that counts nothing."""
         powers = self.powers[:, None, None]
         if (powers == 1).all():
             return said

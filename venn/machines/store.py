@@ -27,9 +27,9 @@ from venn.turns import asks
 
 Content: TypeAlias = Floats | SparseRows  #: one object in the form in which it is kept; `tobytes()` is its key
 NONE: Floats = np.empty((0, 0))
-NEARER = 1 / 16  # of the squared length of an object: so much less, and another reference is worth its cost
+NEARER = 1 / 16  # another reference is worth its cost if an object's squared length falls to this share
 LARGEST_KERNEL = 1e100  # of kernel values: products of a few of them stay finite, and their inverses above 0
-ENOUGH, FAR = 30, 100.0  # objects whose spreads are compared, and how far apart these may be
+ENOUGH, FAR = 30, 100.0  # objects whose columns are compared, and how many times as large one spread may be as another
 
 
 class ScaleWarning(UserWarning):
@@ -302,7 +302,7 @@ class ObjectStore:
         self.n = max(self.n, place + 1)
 
     def clear(self) -> None:
-        """Hold nothing: objects of another kind and length may come."""
+        """Empty the store: objects of another kind and length may come."""
         self.n, self.features = 0, None
         self._objects = DenseObjects(0)
 
@@ -545,7 +545,7 @@ class StoreWeighing(Remembering):
 
 
 class SharedStore(ObjectStore):
-    """A store whose readers all say the same in turn: put, keep, remove. What the first has done is done for all.
+    """A store of several systems, which all make the same changes in turn: only the first of them does the work.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class TableRows:
         columns = {}
         for name, column in zip(self.names, self.cells.T, strict=True):
             values = column.tolist()
-            if name in categories:  # those of no other row are the estimator's to refuse
+            if name in categories:  # categories that it has not met: the estimator may refuse them
                 new = dict.fromkeys(value for value in values if not is_gap(value) and value not in categories[name])
                 columns[name] = Series(Categorical(values, categories=[*categories[name], *new]))
             else:

@@ -131,7 +131,7 @@ def _call(help: Callable[[], None], count: int, threads: int) -> None:
 # ----------------------------------------------------------------------------------------------------------- one thread
 # In libraries that begin threads by themselves: OpenBLAS and the like, and OpenMP in scikit-learn and other scorers.
 
-_controllers: dict[int, Any] = {}  # by the number of loaded modules: a new one may have brought a library
+_controllers: dict[int, Any] = {}  # key: the number of loaded modules, for a new module may have brought a library
 _limiting = Lock()
 _within = 0  # threads in `one_thread`
 _undo: Any = None  # gives the libraries back the threads that they had before the first of these
@@ -205,7 +205,7 @@ def _forked() -> None:
     """Forget the pools: a forked process has none of their threads."""
     global _lock, _limiting, _within, _orphan, _helper
     _lock, _limiting = Lock(), Lock()
-    _within = 0  # of threads that are gone
+    _within = 0  # those counted before are gone
     _orphan, _helper = get_ident(), None
     _pools.clear()
 

@@ -313,7 +313,7 @@ class FlatTrees(Saved):
         if len(self.start) != 1 and (self.link not in ("shares", "softmax") or not len(self.start)):
             raise ValueError(f"start must be one number, or one for each class, got {len(self.start)}")
         for child in (self.left, self.right):
-            if ((child >= 0) & (child <= np.arange(len(child)))).any():  # otherwise the walk might never end
+            if ((child >= 0) & (child <= np.arange(len(child)))).any():  # else a walk might never end
                 raise ValueError("left and right must be nodes after their parents, or leaves, got others")
         counts, q = np.diff(self.places), len(self.categories)
         if len(counts) < 1 or self.places[0] != 0 or self.places[-1] != q or counts.min() < 0 or counts.max() > 256:

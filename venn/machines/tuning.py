@@ -82,7 +82,7 @@ class Tuning(Saved):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the constructor takes, trials as plain tuples."""
+        """The arguments of the constructor, with trials as plain tuples."""
         return super().parameters | {"trials": tuple(tuple(trial) for trial in self.trials)}
 
     def machine(self, kind: Callable[..., Any] = LeastSquaresSVM) -> Any:

@@ -15,12 +15,12 @@ from venn.turns import TakesTurns, asks, changes
 
 
 def passed_on(name: str, said: str) -> Any:
-    """Return a property of what holds a machine: that of the machine."""
+    """Return a property that reads the same one of the machine inside."""
     return property(lambda around: getattr(getattr(around, around.held), name), doc=said)
 
 
 class Around(TakesTurns, Saved):
-    """Base of what holds a machine: to teach it is to teach the machine, and what it does not change is passed on."""
+    """Base of machines around a machine: it learns through them, and what they do not change is passed on."""
 
     held: ClassVar[str] = "machine"  #: parameter, and attribute, that holds the machine
 
@@ -250,7 +250,7 @@ class SlidingWindow(Around):
 
 
 def given(weight: float | None) -> tuple[float, ...]:
-    """Return the arguments to pass on: not every machine takes weights."""
+    """Return the arguments to pass on, without a weight where none is given: not every machine takes weights."""
     return () if weight is None else (weight,)
 
 

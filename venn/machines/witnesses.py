@@ -1,4 +1,4 @@
-"""What a fitted model said of a few objects: by that another model in its place is found out."""
+"""A fitted model's answers about a few objects, by which another model in its place is recognised."""
 
 from __future__ import annotations
 
@@ -16,11 +16,8 @@ from venn.saved import restored_finite
 
 MOST, CELLS, LEAST = 64, 1 << 15, 4  # objects that are kept: so many, in so many cells together, and at least so many
 # A model on another machine, or in single precision, differs by last bits; a retrained one by more than that.
-OF_RANGE, OF_SIZE = (
-    1e-5,
-    1e-6,
-)  # what two answers may differ by: shares of the range and of the size of all that is kept
-DICE = 4.0  # times the largest difference of two answers of one model that throws dice
+OF_RANGE, OF_SIZE = 1e-5, 1e-6  # largest difference of answers of one model: shares of their range, and of their size
+DICE = 4.0  # of a model that draws random numbers: times the largest difference of two of its answers
 MUST = "models must be the fitted estimators that were in use"
 
 
@@ -134,5 +131,5 @@ def _compare(kept: list[tuple[Any, Floats]], ask: Callable[[Any], Floats]) -> No
 
 
 def _off(one: Floats, other: Floats, near: Floats) -> float:
-    """Return by how much answers differ more than they may."""
+    """Return by how much the difference of answers exceeds what is allowed."""
     return np.inf if one.shape != other.shape else float((np.abs(one - other) - near).max())

@@ -45,7 +45,7 @@ def _pair(p0: Any, p1: Any) -> tuple[Floats, Floats]:
 
 @saved
 class LogMerge(Parameters):
-    """Merges p0 and p1 so that the log loss exceeds that of the right one of them equally for both labels.
+    """Makes one probability of p0 and p1: its log loss exceeds the right one's by as much for label 0 as for 1.
 
     p = p1 / (1 - p0 + p1) is the minimax choice: the regret is log(1 - p0 + p1) whatever the label. Over folds
     it is GM(p1) / (GM(1 - p0) + GM(p1)) with geometric means.
@@ -102,7 +102,7 @@ def _share(one: Floats, other: Floats) -> Floats:
 
 @saved
 class BrierMerge(Parameters):
-    """Merges p0 and p1 so that the squared error exceeds that of the right one of them equally for both labels.
+    """Makes one probability of p0 and p1: its squared error exceeds the right one's by as much for label 0 as for 1.
 
     p = p1 + (p0^2 - p1^2) / 2 is the minimax choice for the Brier loss (p - y)^2; the mean of p0 and p1 is
     not. Over folds it is the mean of the folds' merges.
@@ -447,11 +447,11 @@ class Table:
     """All answers of one calibration set, computed at once: O(k log k), then O(log k) for a score."""
 
     def __init__(self, scores: Floats, blocks: Integers) -> None:
-        """Pool scores and what is at each, packed: `ONE + label` for one example, sums of these for several."""
+        """Pool equal scores. A block counts the examples at a score: the sum of `ONE + label` over them."""
         self._scores, self._blocks = _pooled(scores, blocks)
 
         above = precompute(self._blocks)
-        # Seen from the other side, with labels exchanged, label 0 is label 1.
+        # A new label 0 is a new label 1 once labels are exchanged and the order of scores is reversed.
         mirrored = (self._blocks // ONE) * ONE + self._blocks // ONE - self._blocks % ONE
         below = precompute(mirrored[::-1].copy())[::-1]
         # A score outside belongs to no block: p0 = 0 below all, p1 = 1 above all.
@@ -612,7 +612,7 @@ class OneVsAllAbers(Saved):
     def __init__(self, classes: Sequence[Label], merge: Merge | None = None) -> None:
         self._codes = class_codes(classes)
         self.classes = tuple(self._codes)
-        self._merge = checked_merge(merge)  # of p0 and p1; `merge` is of two calibrated objects
+        self._merge = checked_merge(merge)  # of p0 and p1; the method `merge` joins two calibrated objects
 
     @property
     def state(self) -> dict[str, Any]:

@@ -160,7 +160,7 @@ class Platt(Parameters):
 # Beta calibration: logistic regression on the logarithms of a membership and of 1 minus it.
 
 ROUNDS = 500
-SMALLEST_STEP = 1e-7  # change of a logit by the last step: Newton's method leaves about its square
+SMALLEST_STEP = 1e-7  # a step that changes no logit by more is the last: what it leaves is about the square
 RIDGE = 1e-14
 
 
@@ -452,7 +452,7 @@ class Isotonic(Parameters):
 # Maps for several classes: temperature, and any binary map one class against all others.
 
 ITERATIONS = 200
-LAST_STEP = 1e-9  # share by which a last step moves 1 / T: Newton's method leaves about its square
+LAST_STEP = 1e-9  # a step that changes 1 / T by a smaller share is the last: what it leaves is about the square
 
 
 @saved

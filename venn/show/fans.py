@@ -1,4 +1,4 @@
-"""Figures of paths: fans of intervals from several times on, with what came."""
+"""Figures of series: forecasts of the next values, as fans of intervals, beside the values that came."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LEVELS = (0.05, 0.2)  # of the two shades
 
 
 def fans(values: Any, paths: Sequence[tuple[int, Any]], name: str = "") -> Figure:
-    """Return a figure of values and of paths that were said, each after the value at a place.
+    """Return a figure of values, and of some of the paths that were forecast on the way.
 
     Parameters
     ----------
     values : (n,) numbers
         NaN where one is missing.
     paths : sequence of (int, Path)
-        The place of the last value that was known, and what was said after it.
+        Where the last value stands that was known, and the path that was forecast then.
     name : str
         Of the series.
 

@@ -1,4 +1,4 @@
-"""Tells of alarms: somebody outside, by a command or a message to a web address; the first, then counts."""
+"""Tells people of alarms, in lines or outside by a command or a web address: the first of them, then how many."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def plain(text: str) -> str:
 
 
 class Seldom:
-    """Counts what goes wrong, and gives something to say the 1st, 10th, 100th time of a kind, and once a minute.
+    """Counts complaints of each kind, and says which to show: the 1st, 10th, 100th, ..., and one a minute.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Seldom:
         self._notified: dict[str, float] = {}
 
     def heading(self, kind: str) -> str:
-        """Count a complaint; return how it is headed, or nothing if it was said lately."""
+        """Count a complaint; return its heading, or nothing if it need not be shown."""
         count = self.counts[kind] = self.counts.get(kind, 0) + 1
         now = monotonic()
         if count != 10 ** (len(str(count)) - 1) and now - self._notified[kind] < REMIND:
@@ -79,7 +79,7 @@ class Seldom:
 
 @contextmanager
 def hearing(loggers: Mapping[str, int], hear: Callable[[logging.LogRecord], None]) -> Iterator[None]:
-    """Give what loggers say, from these levels on, to a function alone, while the block lasts."""
+    """Hand what loggers say, from these levels on, to a function and to nobody else while the block lasts."""
     handler = logging.Handler(logging.WARNING)
     handler.emit = hear  # type: ignore[assignment, method-assign]
     found = {logging.getLogger(name): level for name, level in loggers.items()}
@@ -97,7 +97,7 @@ def hearing(loggers: Mapping[str, int], hear: Callable[[logging.LogRecord], None
             one.setLevel(level)
 
 
-APART = 1000  # steps: alarms of one detector that are less apart belong together
+APART = 1000  # steps: alarms of one detector that are closer than this belong together
 THEOREM = " Theorem"  # from here on the sentence is the same for every alarm of a detector
 
 
@@ -553,7 +553,7 @@ class Notifier:
     ) -> None:  # fmt: skip
         self._workers = [_Worker(one, complain) for one in receivers]
         self._every, self._clock = every, clock
-        self._last: dict[str, float] = {}  # when each predictor's last alarm was sent
+        self._last: dict[str, float] = {}  # when the last message of each predictor was sent
         self._left_out: dict[str, int] = {}
         self._all_left_out = 0
         self._closed = False

@@ -278,7 +278,7 @@ def martingales(
             dashes=DASHES[i // len(SERIES) % len(DASHES)] or (None, None),
             label=f"{name}: {values[-1]:.4g}{rang}",
         )
-        if len(rung):  # nothing drawn beyond the clip would still take room in the layout
+        if len(rung):  # an empty line of marks that may pass the frame would still take room in the layout
             (marks,) = axis.plot(rung, drawn[rung - 1], "v", color=colour, markersize=8, clip_on=False, zorder=4)
             marks.set_markeredgecolor("white")
         if values.min() < low:
@@ -392,7 +392,7 @@ class Diagram(NamedTuple):
     high: Floats
     #: Expected calibration error.
     ece: float
-    #: Whether the forecasts are what is claimed; else they only stand for an interval around them, which is.
+    #: Whether the forecasts themselves are claimed; if not, the interval around each of them is.
     claimed: bool = True
 
 

@@ -26,10 +26,10 @@ except ImportError as error:
         f"a web server needs the packages of the extra 'serve' ({error}): pip install 'vennstream[serve]'"
     ) from error
 
-HEAD, BESIDE = 2**14, 2**20  # bytes of a request before its body, and in all that is none, such as sizes of chunks
+HEAD, BESIDE = 2**14, 2**20  # bytes of a request: before its body; of all that is not body, such as sizes of chunks
 CONNECTIONS = 128  # at most, at once
-SECONDS = 20.0  # that a request may take to come, and its answer to be read; that a connection may be idle
-ENDING, LAST = 30, 0.5  # seconds that answers at work, and those that are being read, have when the server ends
+SECONDS = 20.0  # a request may take to come, its answer to be read; a connection may be idle
+ENDING, LAST = 30, 0.5  # seconds left when the server ends: to make an answer; to read it
 LONGEST = 200  # letters of a line of the log
 ENTERED = b'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=./"><title>venn</title>\n'
 NO_REQUEST = Refusal(400, "400: this is no request that can be read")
@@ -148,7 +148,7 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _refusal(self, door: Door, scope: Scope, path: str) -> Reply | Refusal | None:
-        """Return what is sent to whom the door keeps out, or enters by a token; None for all others."""
+        """Return the reply to a request that the door refuses, or that brings the token by its address; else None."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             if name in OF_DOOR:
@@ -253,7 +253,7 @@ SILENT.addHandler(logging.NullHandler())
 
 
 class Limited(HttpToolsProtocol):  # type: ignore[misc]
-    """A connection that nobody awaits for long.
+    """A connection whose client must not be slow.
 
     A request must have come, and its answer been read, after `SECONDS`. What is before its body may have `HEAD` bytes.
     For one connection more than `most` that which has been of no use for longest is ended.

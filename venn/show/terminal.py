@@ -48,12 +48,12 @@ class Remaining:
         self._squares, self._products, self._times = np.zeros((3, 3)), np.zeros(3), 0.0
 
     def _terms(self, start: int, stop: int) -> Floats:
-        """Return what a stretch of steps costs for a, b and c of 1, with steps as parts of all."""
+        """Return what a stretch of steps costs by each term, with a coefficient of 1; steps are parts of all."""
         low, high = start / self.total, stop / self.total
         return np.array([high**p - low**p for p in (1, 2, 3)]) / (1, 2, 3)
 
     def saw(self, step: int, elapsed: float) -> None:
-        """Take in that `step` steps took `elapsed` seconds from the start."""
+        """Learn that the first `step` steps took `elapsed` seconds."""
         if step <= self._step:
             return
         terms, seconds = self._terms(self._step, step), elapsed - self._elapsed

@@ -35,7 +35,7 @@ class SeenCounts(NamedTuple):
 
 
 def figures_of(told: Snapshot, monitor: Snapshot | None) -> dict[str, Any]:
-    """Return the data of a point of the curves.
+    """Return the numbers of one point of the curves.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Standing(NamedTuple):
         return any(key.startswith("width_") for key in self.means)
 
     def by_level(self, what: str, lately: bool = False) -> dict[str, float]:
-        """Return what begins with a word among the means, by level, in order."""
+        """Return the means whose names begin so, by level, in order."""
         found = {key.removeprefix(what): value for key, value in (self.lately if lately else self.means).items()
                  if key.startswith(what)}  # fmt: skip
         return dict(sorted(found.items(), key=lambda one: float(one[0])))
