@@ -43,23 +43,33 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def sets():
-    """Yield names, objects and labels."""
-    stream = streams.load("diabetes", shuffle=0, scale=False)
-    yield "diabetes", np.array(stream.X), np.array(stream.y)
+def sets(words=(), most=MOST):
+    """Yield names, objects and labels of the sets whose names hold one of these words; all without any."""
+
+    def wanted(name):
+        return not words or any(word in name for word in words)
+
+    if wanted("diabetes"):
+        stream = streams.load("diabetes", shuffle=0, scale=False)
+        yield "diabetes", np.array(stream.X), np.array(stream.y)
     for name, label in COLUMNS:
+        full = name if label is None else f"{name}, {label}"
+        if not wanted(full):
+            continue
         stream = streams.load(name, shuffle=0, scale=False)
-        stream = stream.take(min(MOST, len(stream)))
+        stream = stream.take(min(most, len(stream)))
         X = np.array(stream.X, np.float64)
         if label is None:
-            yield name, X, np.array([float(stream.classes[code]) for code in stream.y])
+            yield full, X, np.array([float(stream.classes[code]) for code in stream.y])
         else:
             place = list(stream.features).index(label)
-            yield f"{name}, {label}", np.delete(X, place, axis=1), X[:, place]
-    waves = streams.waves(MOST, seed=1)
-    yield "waves", np.array([x for x, _ in waves]), np.array([y for _, y in waves])
-    X, mean = make_friedman1(MOST, noise=0.0, random_state=1)
-    yield "friedman1", X, mean + np.random.default_rng(1).normal(size=MOST)
+            yield full, np.delete(X, place, axis=1), X[:, place]
+    if wanted("waves"):
+        waves = streams.waves(most, seed=1)
+        yield "waves", np.array([x for x, _ in waves]), np.array([y for _, y in waves])
+    if wanted("friedman1"):
+        X, mean = make_friedman1(most, noise=0.0, random_state=1)
+        yield "friedman1", X, mean + np.random.default_rng(1).normal(size=most)
 
 
 class Refitted:
@@ -193,9 +203,7 @@ def mean(values):
 def main(words):
     """Print a row for each set and way, and the means."""
     rows = []
-    for name, X, y in sets():
-        if words and not any(word in name for word in words):
-            continue
+    for name, X, y in sets(words):
         base = None
         for way, model in ways().items():
             row = {"set": name, "n": len(y), "d": X.shape[1], "way": way} | scored(model, X, y)
