@@ -1,6 +1,7 @@
 """Against what a practitioner refits every 150 examples: forests, boosted trees, logistic regression, SVC, calibrated.
 
     python benchmarks/practitioner.py [--shuffles 1] [--steps 1500] [--every 150] [--sets car pima ...] [--out FILE]
+    python benchmarks/practitioner.py --steps 1000 --rivals trees --shuffles 3
     python benchmarks/practitioner.py --steps 6000 --first 2000 --every 1000 --rivals trees --sets adult magic.csv ...
 
 Each rival is fitted anew after every 50 examples up to 300, then after every so many (where more than 300 do not count,
@@ -13,7 +14,7 @@ and CatBoost stand beside scikit-learn's where they are installed. One more riva
 temperature; another one weighs them: at each refit by the greedy choice of 50 among them, with repeats, that would have
 lost least on all examples from the first fit on. The forecaster learns each example. Everybody predicts each example
 before its label comes; the first 100, or `--first`, do not count (on sets of fewer than three times as many examples,
-the first third; with `--rivals trees` as told). `--rivals trees`: forests, boosted trees and logistic regression only,
+the first third, but for a `--first` above 300). `--rivals trees`: forests, boosted trees and logistic regression only,
 with a temperature; CatBoost, which takes hours, has 300 rounds instead of 1000, and no part where there are more than
 three classes. A set may also be a CSV file of numbers, the label last. Probabilities below 1e-15 count as 1e-15.
 Seconds are processor time for all steps, fits included, one thread. Each finished set and shuffle is a line of the
@@ -139,7 +140,7 @@ def measured(
     n = min(len(stream), steps)
     X, y = zip(*[(np.asarray(x, float), stream.classes.index(label)) for x, label in stream.take(n)], strict=True)
     X, y, c = np.array(X), np.array(y), len(stream.classes)
-    first, names = (first, TREES) if rivals == "trees" else (min(first, n // 3), NAMES)
+    first, names = first if first > LATER else min(first, n // 3), TREES if rivals == "trees" else NAMES
     times, tempered, found, blocks = refits(n, every, first), [], {}, {}
     if rivals == "trees":
         names = [name for name in names if c <= CLASSES or not name.startswith(SLOW)]

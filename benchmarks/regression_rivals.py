@@ -3,11 +3,16 @@
     python benchmarks/regression_rivals.py --shuffles 3      # ten public sets, half an hour on a busy machine
     python benchmarks/regression_rivals.py --sets wine pima --shuffles 3 --ways forecaster,MAPIE
     python benchmarks/regression_rivals.py --sets waves friedman1   # smooth functions
+    python benchmarks/regression_rivals.py --rows 6000 --first 2000 --every 1000 --ways Forecaster,boosting,CV+,mean
 
 Each set comes in random order, at most 600 rows. From row 150 on each label is predicted before it is learned. The
 forecaster and river learn one example at a time; all others are fitted anew to all rows so far, every 150 rows, and
 asked for the next 150 at once, which is the fastest way to ask them. A library that is not installed is left out, and
-named. Learners are scikit-learn's with their usual parameters: forests of 100 trees, histogram trees.
+named. Learners are scikit-learn's with their usual parameters: forests of 100 trees, histogram trees. Quantile boosting
+(scikit-learn's, LightGBM's, XGBoost's, CatBoost's with 300 rounds) learns all rows; how far its ends are moved is found
+on five folds. Two more rivals are made of these and of MAPIE's CV+: the mean of their ends, and a mean weighed at each
+fit by the greedy choice of 20 among them, with repeats, that would have scored best so far. A set may also be a CSV
+file of numbers, the label last; sets with fewer rows than the first that counts are left out.
 
 Prints a row for each set, order and way: interval score at .1, misses, those in the quarters of rows with the narrowest
 to the widest intervals at .1, CRPS where there is a distribution, milliseconds of the processor for a step. Then a row
@@ -17,11 +22,13 @@ for each way over all: geometric means relative to the forecaster's, and on how 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import logging
 import sys
 import warnings
 from importlib import metadata
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -29,13 +36,14 @@ from sklearn.datasets import make_friedman1
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 import streams
 import venn
 from venn.distribution import NormalDistribution, PredictiveDistribution, interval_score
 
-READ, MOST, EVERY, LEVEL = 1500, 600, 150, 0.1
+READ, MOST, EVERY, LEVEL, FOLDS, CHOICES = 1500, 600, 150, 0.1, 5, 20
 #: Columns of public sets that are predicted from the others; None: the class, where that is a number.
 COLUMNS = (
     ("wine_red", None), ("wine_red", "alcohol"), ("liver", "drinks"), ("pima", "plas"), ("pima", "mass"),
@@ -46,23 +54,38 @@ OURS, FORECAST = "`Forecaster(float)`", "its forecast"
 PERCENTILES = np.arange(1, 100)
 
 
-def sets():
-    """Yield names, objects and labels."""
-    stream = streams.load("diabetes", shuffle=0, scale=False)
-    yield "diabetes", np.array(stream.X), np.array(stream.y)
+def sets(words, most):
+    """Yield names, objects and labels of the sets whose names hold one of these words, and of files that they name.
+
+    Without words all public sets, but not what is smooth.
+    """
+    for word in words:
+        if word.endswith(".csv"):
+            stream = streams.from_csv(word, -1, classes="numbers", scale=False)
+            yield Path(word).stem, np.array(stream.X, float), np.array(stream.y)
+
+    def wanted(name):
+        return any(word in name for word in words) if words else name not in SMOOTH
+
+    if wanted("diabetes"):
+        stream = streams.load("diabetes", shuffle=0, scale=False)
+        yield "diabetes", np.array(stream.X), np.array(stream.y)
     for name, label in COLUMNS:
-        stream = streams.load(name, shuffle=0, scale=False)
-        stream = stream.take(min(READ, len(stream)))
-        X = np.array(stream.X, np.float64)
-        if label is None:
-            yield name, X, np.array([float(stream.classes[code]) for code in stream.y])
-        else:
-            place = list(stream.features).index(label)
-            yield f"{name}, {label}", np.delete(X, place, axis=1), X[:, place]
-    waves = streams.waves(READ, seed=1)
-    yield "waves", np.array([x for x, _ in waves]), np.array([y for _, y in waves])
-    X, mean = make_friedman1(READ, noise=0.0, random_state=1)
-    yield "friedman1", X, mean + np.random.default_rng(1).normal(size=READ)
+        if wanted(full := name if label is None else f"{name}, {label}"):
+            stream = streams.load(name, shuffle=0, scale=False)
+            stream = stream.take(min(most, len(stream)))
+            X, y = np.array(stream.X, np.float64), stream.y
+            if label is None:
+                yield full, X, np.array([float(stream.classes[code]) for code in y])
+            else:
+                place = list(stream.features).index(label)
+                yield full, np.delete(X, place, axis=1), X[:, place]
+    if wanted("waves"):
+        waves = streams.waves(most, seed=1)
+        yield "waves", np.array([x for x, _ in waves]), np.array([y for _, y in waves])
+    if wanted("friedman1"):
+        X, mean = make_friedman1(most, noise=0.0, random_state=1)
+        yield "friedman1", X, mean + np.random.default_rng(1).normal(size=most)
 
 
 def mean(values):
@@ -91,17 +114,17 @@ class Process:
         return NormalDistribution(float(mean[0]), float(deviation[0]))
 
 
-def forecaster(X, y):
+def forecaster(X, y, first):
     """Yield the ends and the CRPS of both of its predictors, one example at a time."""
     model = venn.Forecaster(float)
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
-        if i >= EVERY:
+        if i >= first:
             outlook = model.predict_one(x)
             yield [(*outlook[name].interval(LEVEL), outlook[name].crps(label)) for name in ("distribution", "forecast")]
         model.learn_one(x, label)
 
 
-def river(X, y):
+def river(X, y, first):
     """Yield the ends of river's conformal intervals around a linear regression and an adaptive forest."""
     from river.conf import RegressionJackknife
     from river.forest import ARFRegressor
@@ -112,7 +135,7 @@ def river(X, y):
     models = [RegressionJackknife(learner, confidence_level=1 - LEVEL) for learner in learners]
     for i, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         row = dict(enumerate(x))
-        if i >= EVERY:
+        if i >= first:
             both = [model.predict_one(row, with_interval=True) for model in models]
             yield [(said.lower, said.upper, None) for said in both]
         for model in models:
@@ -159,6 +182,44 @@ def quantiles(X, y, Z, labels):
     return of_two_ends(model.conformalize(X[m:], y[m:]), Z)
 
 
+def quantile_boosting(package, kind, how):
+    """Return a way: two quantiles by boosted trees of all rows, moved by what is found out of fold."""
+
+    def ends(X, y, Z):
+        make = getattr(importlib.import_module(package), kind)
+        each = [make(random_state=0, **how(q)).fit(X, y).predict(Z) for q in (LEVEL / 2, 1 - LEVEL / 2)]
+        return np.column_stack(each)
+
+    def answer(X, y, Z, labels):
+        off = np.empty(len(y))
+        for others, part in KFold(FOLDS, shuffle=True, random_state=0).split(X):
+            lower, upper = ends(X[others], y[others], X[part]).T
+            off[part] = np.maximum(lower - y[part], y[part] - upper)
+        more = np.sort(off)[min(int(np.ceil((1 - LEVEL) * (len(y) + 1))), len(y)) - 1]
+        return np.column_stack([ends(X, y, Z) + np.array([-more, more]), np.full(len(Z), np.nan)])
+
+    return answer
+
+
+def weighed(each, labels, every):
+    """Return (n, 2) means of k rivals' (k, n, 2) ends, by weights that have scored best before each fit."""
+    found = each.mean(axis=0)
+    for n in range(every, len(labels), every):
+        total, chosen = np.zeros((n, 2)), np.zeros(len(each))
+        for count in range(1, CHOICES + 1):
+            scores = [interval_scores((total + one[:n]) / count, labels[:n]).mean() for one in each]
+            chosen[np.argmin(scores)] += 1
+            total += each[np.argmin(scores), :n]
+        found[n : n + every] = np.einsum("k,kne->ne", chosen / CHOICES, each[:, n : n + every])
+    return found
+
+
+def interval_scores(ends, labels):
+    """Return the interval scores of (n, 2) ends."""
+    lower, upper = ends.T
+    return upper - lower + 2 / LEVEL * (np.maximum(lower - labels, 0) + np.maximum(labels - upper, 0))
+
+
 def crepes(by_variance):
     """Return a way: crepes' predictive system on out-of-bag residuals, divided by the difficulty."""
 
@@ -189,10 +250,11 @@ def process(X, y, Z, labels):
     return np.array([(*one.interval(LEVEL), one.crps(label)) for one, label in zip(said, labels, strict=True)])
 
 
+CV, BOOSTING = "MAPIE, CV+ on a forest", "quantile boosting"
 #: Library, titles of what it says, and how: one at a time, or fitted anew for each block of rows.
 WAYS = (
     (None, (OURS, FORECAST), forecaster, None),
-    ("mapie", ("MAPIE, CV+ on a forest",), None, cv_plus(woods)),
+    ("mapie", (CV,), None, cv_plus(woods)),
     ("mapie", ("MAPIE, CV+ on histogram trees",), None, cv_plus(lambda: HistGradientBoostingRegressor(random_state=0))),
     ("mapie", ("MAPIE, jackknife+ after bootstrap",), None, bootstrap),
     ("mapie", ("MAPIE, CQR",), None, quantiles),
@@ -200,16 +262,31 @@ WAYS = (
     ("crepes", ("crepes, difficulty by the trees' variance",), None, crepes(True)),
     ("river", ("river, jackknife on a linear regression", "river, the same on an adaptive forest"), river, None),
     (None, ("Gaussian process, nothing proved",), None, process),
-)
+    *(
+        (package, (f"{package}, {BOOSTING}",), None, quantile_boosting(place, kind, how))
+        for package, place, kind, how in (
+            ("scikit-learn", "sklearn.ensemble", "HistGradientBoostingRegressor",
+             lambda q: {"loss": "quantile", "quantile": q}),
+            ("lightgbm", "lightgbm", "LGBMRegressor",
+             lambda q: {"objective": "quantile", "alpha": q, "n_jobs": 1, "verbose": -1}),
+            ("xgboost", "xgboost", "XGBRegressor",
+             lambda q: {"objective": "reg:quantileerror", "quantile_alpha": q, "n_jobs": 1}),
+            ("catboost", "catboost", "CatBoostRegressor",
+             lambda q: {"loss_function": f"Quantile:alpha={q}", "iterations": 300, "thread_count": 1, "silent": True,
+                        "allow_writing_files": False}),
+        )
+    ),
+)  # fmt: skip
+TOGETHER = "mean of boosting and CV+", "weighed mean of boosting and CV+"
 
 
-def by_blocks(fit):
+def by_blocks(fit, every):
     """Return a way to go through a stream of what is fitted anew for each block of rows."""
 
-    def through(X, y):
-        for first in range(EVERY, len(y), EVERY):
-            rows = slice(first, first + EVERY)
-            yield from [[tuple(one)] for one in np.asarray(fit(X[:first], y[:first], X[rows], y[rows])).tolist()]
+    def through(X, y, first):
+        for n in range(first, len(y), every):
+            rows = slice(n, n + every)
+            yield from [[tuple(one)] for one in np.asarray(fit(X[:n], y[:n], X[rows], y[rows])).tolist()]
 
     return through
 
@@ -230,13 +307,11 @@ def scored(told, labels):
     }  # fmt: skip
 
 
-def rows(words, shuffles, wanted):
+def rows(words, shuffles, wanted, most, first, every):
     """Yield a row for each set, order and way."""
-    for name, X, y in sets():
-        if (words and not any(word in name for word in words)) or (name in SMOOTH and name not in words):
-            continue
-        for shuffle in range(shuffles):
-            order = np.random.default_rng(shuffle).permutation(len(y))[:MOST]
+    for name, X, y in sets(words, max(READ, most)):
+        for shuffle in range(shuffles if len(y) > first else 0):
+            order, each = np.random.default_rng(shuffle).permutation(len(y))[:most], []
             rows, labels = X[order], y[order]
             for library, titles, one_by_one, fit in WAYS:
                 if wanted and not any(word in title for word in wanted for title in titles):
@@ -248,11 +323,19 @@ def rows(words, shuffles, wanted):
                         print(f"{library} is not installed: {', '.join(titles)} left out", file=sys.stderr)
                     continue
                 began = process_time()
-                told = list((one_by_one or by_blocks(fit))(rows, labels))
+                told = list((one_by_one or by_blocks(fit, every))(rows, labels, first))
                 ms = (process_time() - began) / len(labels) * 1e3
                 for k, title in enumerate(titles):
-                    said = scored([one[k] for one in told], labels[EVERY:])
+                    said = scored([one[k] for one in told], labels[first:])
                     yield {"set": name, "shuffle": shuffle, "way": title, "version": version, "ms": ms} | said
+                    if BOOSTING in title or title == CV:
+                        each.append(np.array(told)[:, k, :2])
+            if each and (not wanted or "mean" in wanted):
+                for title, ends in zip(
+                    TOGETHER, (np.mean(each, axis=0), weighed(np.array(each), labels[first:], every)), strict=True
+                ):
+                    said = scored(np.column_stack([ends, np.full(len(ends), np.nan)]), labels[first:])
+                    yield {"set": name, "shuffle": shuffle, "way": title, "version": None, "ms": 0.0} | said
 
 
 def main():
@@ -260,13 +343,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="*", default=[], help="those whose names hold one of these words")
     parser.add_argument("--shuffles", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=MOST, help="of each set, at most")
+    parser.add_argument("--first", type=int, default=EVERY, help="from which row on they count")
+    parser.add_argument("--every", type=int, default=EVERY, help="rows from one fit to the next")
     parser.add_argument("--ways", type=lambda text: text.split(","), default=[], help="those whose titles hold one")
     args = parser.parse_args()
     found = []
     logging.disable(logging.INFO)  # MAPIE speaks of each crossing of quantiles
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for row in rows(args.sets, args.shuffles, args.ways):
+        for row in rows(args.sets, args.shuffles, args.ways, args.rows, args.first, args.every):
             found.append(row)
             print(json.dumps(row), flush=True)
     by = {(row["way"], row["set"], row["shuffle"]): row for row in found}
