@@ -37,7 +37,7 @@ class KeyQuestion(NamedTuple):
 class Foretold(NamedTuple):
     """The predictions for an object since the last example."""
 
-    content: bytes
+    content: bytes  #: of the object, and of what the shared model says
     prior: Floats | None  #: by the shared model
     predictions: Any
 
@@ -82,14 +82,15 @@ class KeyRun:
 
     def predict(self, x: Any, content: bytes, prior: Callable[[Any], Floats | None]) -> Foretold:
         """Return the predictions for an object; nothing is learned."""
-        known = self._foretold
-        if known is None or known.content != content:
-            said = None
+        known, said, told = self._foretold, None, content
+        if self._shared is not None:  # other keys may have taught the shared model meanwhile
+            said = self._shared.said = prior(x)
+            told += b"" if said is None else said.tobytes()
+        if known is None or known.content != told:
             if self._shared is not None:
-                said = self._shared.said = prior(x)
-            known = self._foretold = Foretold(content, said, self.panel.predict_one(x))
-        elif self._shared is not None:
-            self._shared.said = known.prior
+                panel: Any = self.panel
+                panel.ask_anew()
+            known = self._foretold = Foretold(told, said, self.panel.predict_one(x))
         return known
 
     def ask(self, id: int | str, x: Any, predictions: dict[str, Prediction]) -> None:
