@@ -50,6 +50,12 @@ def test_module_runs():
     assert done.stdout == f"venn, version {venn.__version__}\n"
 
 
+def test_the_usual_folder_is_made_before_anything_is_done_too(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("venn.cli.replay.run", None)
+    (tmp_path / "runs").write_text("in the way")
+    assert run("replay", "car", "--steps", 5).stderr.splitlines()[-1].startswith("Error: --out must be a place that")
+
+
 @pytest.mark.parametrize("command", ["replay", "monitor", "compare"])
 def test_a_folder_that_cannot_be_made_is_named_with_its_option_before_anything_is_done(run, tmp_path, command):
     (tmp_path / "file").write_text("")

@@ -35,6 +35,14 @@ def test_a_series_is_forecast(demand, tmp_path):
     assert lines[-1].startswith("verdict: ")
 
 
+def test_the_table_is_there_though_the_figure_cannot_be_written(demand, tmp_path):
+    (tmp_path / "out").write_text("in the way")
+    found = run(demand, "--series", "load", "--season", "6", "--horizon", "4", "--out", tmp_path / "out" / "there")
+    assert found.exit_code == 1
+    assert "inside .1" in found.stdout
+    assert "--out must be a place that can be written" in found.stderr
+
+
 def test_json_has_every_horizon_and_every_account(demand, tmp_path):
     given = ("--series", "load", "--season", "6,12", "--horizon", "3", "--covariates", "weekend", "--json")
     found = run(demand, *given, "--out", tmp_path)

@@ -251,6 +251,20 @@ def test_keys_that_calibrate_a_given_classifier(tmp_path):
         assert state_of(fleet) == state_of(whole)
 
 
+def test_what_is_said_now_is_by_the_shared_model_of_now_whatever_was_asked_before():
+    said = []
+    for looks in (False, True):
+        fleet = venn.Fleet(lambda key: venn.Forecaster(["no", "yes"]), prior=venn.Forecaster(["no", "yes"]))
+        for i in range(5):
+            fleet.learn_one("a", [i % 3.0], "no")
+        if looks:
+            fleet.predict_one("a", [1.0])
+        for _ in range(12):
+            fleet.learn_one("b", [1.0], "yes")
+        said.append(fleet.ask("a", [1.0])["forecast"].proba.tolist())
+    assert said[0] == said[1]
+
+
 def test_a_shared_model_of_numbers():
     rng = np.random.default_rng(7)
     prior = venn.predictors.DistributionMixture([venn.predictors.NumberRefits(first=20)])

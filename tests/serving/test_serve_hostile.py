@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import socket
@@ -186,3 +187,10 @@ def test_after_a_restart_one_object_of_another_length_shuts_out_nobody(tmp_path)
 def test_a_client_is_not_told_what_whoever_declares_the_columns_can_do(x, said):
     readers = Decoder(Form(features=["a", "c"], schema={"c": Nominal(["u", "v"])}))
     assert read_event(ASK, {"id": 1, "x": x}, readers).error == said
+
+
+def test_a_body_that_is_packed_is_refused_by_what_is_wrong(tmp_path):
+    with served(tmp_path / "run.db") as (client, _):
+        packed = gzip.compress(b'{"id": 1, "x": [0.5, 1.0]}')
+        said = client.post("/ask", content=packed, headers={"Content-Encoding": "gzip"})
+    assert (said.status_code, said.json()) == (415, {"error": "the body must be sent as it is, not packed as gzip"})

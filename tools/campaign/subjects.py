@@ -423,6 +423,7 @@ ESTIMATORS = {
 INNER = {
     "altered",
     "answer",
+    "ask_anew",
     "calibrated",
     "unchecked",
     "steps_with_each_label",

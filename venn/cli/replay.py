@@ -242,8 +242,9 @@ def replay(data: str, config: Config) -> None:
             config.predictor.names is None and stream.classes and len(names) > 1
         ):  # between the note on the forecaster and that on their machine
             notes.insert(2, f"beside it, for comparison, what {STUDY} published on these data")
-        if out is not None:
-            make_folder(out)
+        # The stem of "...csv" is "..": the folder above.
+        folder = Path("runs", stream.name if stream.name.strip(".") else "data") if out is None else out
+        make_folder(folder)
         for note in notes:
             say(note)
         if tuning is not None:
@@ -255,8 +256,6 @@ def replay(data: str, config: Config) -> None:
             until = Until(stream, interrupt, chosen.model is not None)
             record = run(until, panel, progress=config.view.progress, steps=steps)
             record.shuffle = shuffle
-            # The stem of "...csv" is "..": the folder above.
-            folder = Path("runs", stream.name if stream.name.strip(".") else "data") if out is None else out
             with writing("--out", folder):
                 record.save(folder / "record.npz")
         written = [folder / "record.npz", *chosen.drawn(record, folder)]

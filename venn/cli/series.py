@@ -92,8 +92,6 @@ def forecast(data: str, config: Config) -> None:
                     paths.append((t, path))
                 bar.count(done, n, "values")
         seconds = perf_counter() - began
-        folder = Path("runs", stream.name) if config.view.out is None else Path(config.view.out)
-        drawn = _draw(stream, paths, folder, say)
 
     if as_json:
         click.echo(json.dumps(summary(stream, model, scores, done, seconds), allow_nan=False))
@@ -104,6 +102,8 @@ def forecast(data: str, config: Config) -> None:
     bands = next(one for one in model.accounts() if one.horizon is None and one.level == 0.1)
     if bands.n:
         say(f"bands for the whole path at .1: {bands.errors} of {bands.n} were left, {bands.errors / bands.n:.3f}")
+    folder = Path("runs", stream.name) if config.view.out is None else Path(config.view.out)
+    drawn = _draw(stream, paths, folder, say)  # after the table: it is not lost where nothing can be written
     say(f"of the next value most weight has: {', '.join(list(model.weights())[:3])}")
     say(f"{seconds:.1f} s, {1000 * seconds / max(done, 1):.2f} ms a value" + (f"; wrote {drawn}" if drawn else ""))
     conclude(model.verdict(), say)

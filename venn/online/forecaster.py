@@ -582,6 +582,10 @@ class Forecaster(InBlocks):
             step.answer(asked)
         return asked
 
+    def ask_anew(self) -> None:
+        """Forget the last question: an expert that is told what to say may say something else of the same object."""
+        self._asked = None
+
     @property
     def _row_step(self) -> RowStep | None:
         """How all that learns takes one row, where that is known."""

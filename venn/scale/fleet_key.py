@@ -38,7 +38,7 @@ class KeyQuestion(NamedTuple):
 class Foretold(NamedTuple):
     """The predictions for an object since the last example."""
 
-    content: bytes
+    content: bytes  #: of the object, and of what the shared model says
     question: Query  #: the object, with all that was computed for it
     prior: Floats | None  #: by the shared model
     predictions: Any
@@ -84,15 +84,16 @@ class KeyRun:
 
     def predict(self, x: Any, content: bytes, prior: Callable[[Any], Floats | None]) -> Foretold:
         """Return the predictions for an object; nothing is learned."""
-        known = self._foretold
-        if known is None or known.content != content:
-            said = None
+        known, said, told = self._foretold, None, content
+        if self._shared is not None:  # other keys may have taught the shared model meanwhile
+            said = self._shared.said = prior(x)
+            told += b"" if said is None else said.tobytes()
+        if known is None or known.content != told:
             if self._shared is not None:
-                said = self._shared.said = prior(x)
+                panel: Any = self.panel
+                panel.ask_anew()
             question = Query(x)
-            known = self._foretold = Foretold(content, question, said, self.panel.predict_one(question))
-        elif self._shared is not None:
-            self._shared.said = known.prior
+            known = self._foretold = Foretold(told, question, said, self.panel.predict_one(question))
         return known
 
     def ask(self, id: int | str, x: Any, predictions: dict[str, Prediction]) -> None:

@@ -80,6 +80,8 @@ def kind_of(scope: Scope) -> str:
     for name, value in scope["headers"]:
         if name == b"content-type":
             kind = value.decode("latin1").partition(";")[0].strip().lower()
+        if name == b"content-encoding" and value.lower() not in (b"", b"identity"):
+            raise RequestRefused(Wrong(415, f"the body must be sent as it is, not packed as {value.decode('latin1')}"))
         origin = origin or name == b"origin"
     if origin and kind not in (JSON, *OF_LINES):
         raise RequestRefused(Wrong(415, f"the content type must be {JSON} or {LINES}, got {kind!r}"))
