@@ -300,7 +300,11 @@ def test_blocks_as_json_are_what_python_writes_whatever_the_labels_and_numbers(c
     small = np.array([0.0, 5e-324, 1e-300, 3.1e-7, 9.999999999999999e-05, 1e-4, 0.1, 1 / 3, 0.5])
     proba = np.column_stack([small, 1.0 - small])
     pairs = np.stack([proba, np.minimum(proba * 1.5, 1.0)], axis=-1)
-    for block in (ManyForecasts(proba, classes), ManyClassIntervals(pairs, classes), ManyPredictionSets(proba, classes)):
+    for block in (
+        ManyForecasts(proba, classes),
+        ManyClassIntervals(pairs, classes),
+        ManyPredictionSets(proba, classes),
+    ):
         assert block.json() == [json.dumps(one) for one in block.plain()]
     with pytest.raises(ValueError, match="not JSON compliant"):
         ManyForecasts(np.array([[np.nan, 1.0]]), classes).json()
