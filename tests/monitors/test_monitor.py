@@ -453,3 +453,24 @@ def test_bad_steps_are_refused_and_change_nothing():
 def test_bad_parameters(parameters, error, message):
     with pytest.raises(error, match=message):
         venn.Monitor(**({"classes": CLASSES} | parameters))
+
+
+@pytest.mark.parametrize("window", [1, 5, 8, 1000])
+@pytest.mark.parametrize("of", [Forecast, PredictionSet])
+def test_figures_inside_a_block_are_those_of_one_by_one(of, window):
+    rng, labels = np.random.default_rng(window), ["no", "yes"]
+    alone, model = (venn.Monitor(labels, window=window) for _ in range(2))
+    proba = rng.dirichlet([1, 1], size=98) if of is Forecast else rng.random((98, 2))
+    said, truths = [of(row, labels) for row in proba], [labels[int(rng.random() > row[0])] for row in proba]
+    done = 0
+    for size, looked in ((2, []), (24, [1]), (24, [3, 4, 20]), (24, [5, 9]), (24, [24])):
+        part = slice(done, done + size)
+        found, expected = model.scored(said[part], model.space.encode_many(truths[part])), []
+        assert model.quiet(found) == size
+        found = model.go_on(found, looked)
+        for i in range(size):
+            alone.update(said[done + i], truths[done + i])
+            expected += [alone.figures()] if i + 1 in looked else []
+        done += size
+        assert found == expected
+    assert model.snapshot() == alone.snapshot()

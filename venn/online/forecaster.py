@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from math import isnan
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -54,6 +55,7 @@ OWN_FIRST = (0.1, 1.0)  # exponents of Venn-Abers and of a given classifier itse
 FITTED, FIRST_FIT = 0.6, 125  # of numbers: share of the examples that trees are fitted to, and when they first are
 FIT = 50  # examples at the first fit of the forecast's other learners
 LAST_FIT = 20_000  # and, of numbers, at their last
+NUMBERS = {int, float}  # types of what a plain row holds
 EXPONENTS = (1.2, 0.0, 0.1, 0.0, 0.0)  # of Venn-Abers, its scorer, forest, boosted trees, regression: at first
 
 
@@ -759,9 +761,9 @@ def content_of(x: Any) -> Any:
     """Return what tells an object from others, of an array or a row of numbers; None for any other."""
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
         return x.shape, x.dtype, x.tobytes()
-    if isinstance(x, list | tuple) and all(type(one) in (int, float) for one in x):
+    if isinstance(x, list | tuple) and {*map(type, x)} <= NUMBERS:
         try:
-            return tuple(map(float, x)) if all(one == one for one in x) else None
+            return None if any(map(isnan, x)) else tuple(map(float, x))
         except OverflowError:  # an integer that no float holds: whoever is asked about it says so
             return None
     return None

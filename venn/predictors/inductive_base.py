@@ -89,6 +89,7 @@ def fitting_schedule(name: str, schedule: Any, machine: Any) -> Schedule:
 
 
 GIVEN = own(lambda model: model.given)  # for the check of a schedule
+ALWAYS = np.ones(1, np.bool_)  # whether an example calibrates
 
 
 def to_train(machine: Any) -> Any:
@@ -348,14 +349,12 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
 
     def learn_row(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> None:
         """Learn one checked example from the reader's input; train if it is time."""
-        if self._history is not None:
-            self._advance(rows, codes, predict=False, scores=scores)
-            return
-        calibrates = self.takes_blocks or self.schedule.calibrates(self.n, 1, self._draws)[0]
-        if self.scorer is not None and calibrates:
+        calibrates = ALWAYS if self.takes_blocks else self.schedule.calibrates(self.n, 1, self._draws)
+        if self.scorer is not None and calibrates[0]:
             self._reader.add(scores, codes)
         self._features = rows.shape[1]
         self.n += 1
+        self._keep(rows, codes, calibrates)
 
     @changes
     def learn_many(self, X: Any, y: Any = None) -> None:
@@ -458,13 +457,10 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         """Keep examples that `replay_scored` has taken in for later trainings, and train if it is time."""
         self._keep(rows, codes, np.ones(len(rows), np.bool_))
 
-    def _advance(
-        self, rows: frozen.ObjectRows, codes: Integers, predict: bool, scores: Floats | None = None
-    ) -> list[Many]:
+    def _advance(self, rows: frozen.ObjectRows, codes: Integers, predict: bool) -> list[Many]:
         """Learn examples, all at once between two trainings; return their predictions if wanted."""
         blocks = [self._reader.nothing(0)]
-        # Everything is checked before anything is learned: a later machine is of the same kind.
-        scores = self.scores_of(rows) if scores is None else scores
+        scores = self.scores_of(rows)  # checked before anything is learned: a later machine is of the same kind
         start, trained = 0, False
         while start < len(rows):
             stop = len(rows) if self._next.due is None else min(len(rows), start + self._next.due - self.n)
