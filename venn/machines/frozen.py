@@ -6,7 +6,7 @@ import copy
 import warnings
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
@@ -246,8 +246,73 @@ def _restored_classes(name: str, classes: Any, estimator: Any) -> tuple[Label, .
     return tuple(codes)
 
 
+class Witnessed(Saved):
+    """Base of scorers that are given, which keep what they said of a few objects: another one is found out by that."""
+
+    features: int | None
+    feature_names: tuple[str, ...] | None
+    missing: bool
+
+    def derive(self) -> None:
+        """Keep nothing yet."""
+        self._witnesses = Witnesses()
+
+    def scores(self, x: Any) -> Floats:
+        """Return the scores of an object: (c,) of classes, (m,) numbers.
+
+        Parameters
+        ----------
+        x : (d,) finite numbers, or a sparse row, or a row with the names of the estimator's columns
+            NaN stands for a missing number, if the estimator takes it. Of an estimator fitted to a table, text as well.
+
+        Raises
+        ------
+        ValueError, TypeError
+            x is not as described, or the estimator refuses it, x has other names than the estimator's, a score is not
+            finite, or probabilities do not sum to 1.
+        """
+        return self.score_rows(clean_row(x, self.features, self.feature_names, self.missing))[0]
+
+    def score_many(self, X: Any) -> Floats:
+        """Return the scores of n objects, in rows.
+
+        Parameters
+        ----------
+        X : (n, d) finite numbers
+            An array, sparse or not, or a table with the columns of the one that the estimator was fitted to, text
+            among them; or a sequence of rows with its names, such as dicts.
+
+        Raises
+        ------
+        ValueError, TypeError
+            X is not as described, or a score is not finite.
+        """
+        return self.score_rows(self._clean_rows(X))
+
+    def _clean_rows(self, X: Any) -> ObjectRows:
+        return clean_rows(X, self.features, self.feature_names, self.missing)
+
+    def score_rows(self, rows: ObjectRows) -> Floats:
+        """Return the scores of rows that `clean_rows` has checked."""
+        scores = self._score(rows)
+        self._witnesses.note(rows, scores)
+        return scores
+
+    def _score(self, rows: ObjectRows) -> Floats:
+        raise NotImplementedError
+
+    @property
+    def told(self) -> Any:
+        """What it said of some objects."""
+        return self._witnesses.told
+
+    def recall(self, told: Any) -> None:
+        """Compare what it says with what was `told`; raise AnotherModel where it says something else."""
+        self._witnesses.recall(told, self._clean_rows, self._score)
+
+
 @component
-class FrozenScorer(Saved):
+class FrozenScorer(Witnessed):
     """A fitted scikit-learn classifier whose scores a predictor calibrates.
 
     The estimator is copied and never changes: fitting the original again has no effect here. Scores are those of
@@ -341,6 +406,7 @@ class FrozenScorer(Saved):
 
     def derive(self) -> None:
         """Find out what the estimator answers, and how."""
+        super().derive()
         estimator = self.estimator
         codes = {label: code for code, label in enumerate(self.classes)}
         self._columns: Integers = np.array([codes[label] for label in labels_of(estimator, self.classes)])
@@ -350,7 +416,7 @@ class FrozenScorer(Saved):
         self._linear = self._linear_map()
         self.missing = self._linear is None
         self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
-        self._witnesses = Witnesses()
+        self._witnesses.full = self._linear is not None  # by its coefficients another one is found out
 
     @property
     def state(self) -> dict[str, Any]:
@@ -366,11 +432,7 @@ class FrozenScorer(Saved):
     @property
     def told(self) -> Any:
         """What it said of some objects; None where the state says which estimator it is."""
-        return None if self._linear is not None else self._witnesses.told
-
-    def recall(self, told: Any) -> None:
-        """Compare what it says with what was `told`; raise AnotherModel where it says something else."""
-        self._witnesses.recall(told, self._clean_rows, self._score)
+        return None if self._linear is not None else super().told
 
     def by_probabilities(self) -> FrozenScorer:
         """Return the scorer that gives what `read_alone` says, for predictors that read each class by itself.
@@ -412,48 +474,6 @@ class FrozenScorer(Saved):
         order = np.argsort(self._columns)
         return np.ascontiguousarray(weights[order], np.float64), np.ascontiguousarray(bias[order], np.float64)
 
-    def scores(self, x: Any) -> Floats:
-        """Return the (c,) scores of an object.
-
-        Parameters
-        ----------
-        x : (d,) finite numbers, or a sparse row, or a row with the names of the estimator's columns
-            NaN stands for a missing number, if the estimator takes it. Of an estimator fitted to a table, text as well.
-
-        Raises
-        ------
-        ValueError, TypeError
-            x is not as described, or the estimator refuses it, x has other names than the estimator's, a score is not
-            finite, or probabilities do not sum to 1.
-        """
-        return self.score_rows(clean_row(x, self.features, self.feature_names, self.missing))[0]
-
-    def score_many(self, X: Any) -> Floats:
-        """Return the (n, c) scores of n objects.
-
-        Parameters
-        ----------
-        X : (n, d) finite numbers
-            An array, sparse or not, or a table with the columns of the one that the estimator was fitted to, text
-            among them; or a sequence of rows with its names, such as dicts.
-
-        Raises
-        ------
-        ValueError, TypeError
-            X is not as described, or a score is not finite.
-        """
-        return self.score_rows(self._clean_rows(X))
-
-    def _clean_rows(self, X: Any) -> ObjectRows:
-        return clean_rows(X, self.features, self.feature_names, self.missing)
-
-    def score_rows(self, rows: ObjectRows) -> Floats:
-        """Return the (n, c) scores of rows that `clean_rows` has checked."""
-        scores = self._score(rows)
-        if self._linear is None and not self._witnesses.full:
-            self._witnesses.note(rows, scores)
-        return scores
-
     def score_alone(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores that rows have one by one, to the last bit: in one call where that is the same."""
         if self._linear is not None or (self.row_by_row and isinstance(rows, np.ndarray)):
@@ -491,14 +511,10 @@ class FrozenScorer(Saved):
 
     def _asked(self, block: ObjectRows) -> Floats:
         """Return what the estimator answers."""
-        if self._answers.trees is not None or not self.row_by_row or len(block) > FEW:
-            return self._values(block)
+        alone = self._answers.trees is None and self.row_by_row and len(block) <= FEW
         # Several threads wait for each other longer than a few rows take, milliseconds where the cores are busy.
-        with one_thread(blas=False):
-            return self._values(block)
-
-    def _values(self, block: ObjectRows) -> Floats:
-        return self._answers.of(self._method, block)
+        with one_thread(blas=False) if alone else nullcontext():
+            return self._answers.of(self._method, block)
 
 
 def check_proba(values: Floats) -> None:

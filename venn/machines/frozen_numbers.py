@@ -8,14 +8,13 @@ from typing import Any, Self
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.frozen import Answers, KeptEstimator, ObjectRows, clean_row, clean_rows, copied
+from venn.machines.frozen import Answers, KeptEstimator, ObjectRows, Witnessed, copied
 from venn.machines.machine import check_names
 from venn.machines.rulers import FamilyScale, QuantileScale, Ruler, family_name
 from venn.machines.tables import columns_of, has_classes
-from venn.machines.witnesses import Witnesses
 from venn.parameters import array_of, has_methods, not_negative, optional
 from venn.prediction import Floats
-from venn.saved import Saved, component, param, saved
+from venn.saved import component, param, saved
 
 # ----------------------------------------------------------------------------------------------------- frozen regressor
 # Any fitted scikit-learn regressor as a scorer that no longer learns.
@@ -31,54 +30,16 @@ def _fitted(name: str, given: Any) -> Any:
     return copied(given)
 
 
-class Witnessed(Saved):
-    """Base of scorers of numbers, which keep what they said of a few objects."""
+class NumberScorer(Witnessed):
+    """Base of scorers of numbers."""
 
-    features: int | None
-    feature_names: tuple[str, ...] | None
     missing = True  # NaN in objects is the estimators' to take or to refuse
     classes = ()
     space = Real()
-    _witnesses: Any
-
-    def scores(self, x: Any) -> Floats:
-        """Return the (m,) numbers for an object.
-
-        Raises
-        ------
-        ValueError, TypeError
-            x is not a row of numbers that the estimator takes, or what is answered for it is not as described.
-        """
-        return self.score_rows(clean_row(x, self.features, self.feature_names, True))[0]
-
-    def score_many(self, X: Any) -> Floats:
-        """Return the (n, m) numbers for n objects."""
-        return self.score_rows(self._clean_rows(X))
-
-    def _clean_rows(self, X: Any) -> ObjectRows:
-        return clean_rows(X, self.features, self.feature_names, True)
-
-    def score_rows(self, rows: ObjectRows) -> Floats:
-        """Return the (n, m) numbers for rows that `clean_rows` has checked."""
-        scores = self._score(rows)
-        self._witnesses.note(rows, scores)
-        return scores
-
-    def _score(self, rows: ObjectRows) -> Floats:
-        raise NotImplementedError
-
-    @property
-    def told(self) -> Any:
-        """What it said of some objects."""
-        return self._witnesses.told
-
-    def recall(self, told: Any) -> None:
-        """Compare what it says with what was `told`; raise AnotherModel where it says something else."""
-        self._witnesses.recall(told, self._clean_rows, self._score)
 
 
 @component
-class FrozenRegressor(Witnessed):
+class FrozenRegressor(NumberScorer):
     """A fitted scikit-learn regressor whose forecasts a predictor calibrates.
 
     The estimators are copied and never change. The examples they were fitted to must be disjoint from those that will
@@ -132,7 +93,7 @@ class FrozenRegressor(Witnessed):
         if self.feature_names is not None and names is not None:
             check_names("spread must have been fitted to the columns", names, self.feature_names)
         self._forecasts, self._spreads = Answers(self.estimator), Answers(self.spread)
-        self._witnesses = Witnesses()
+        super().derive()
 
     def _score(self, rows: ObjectRows) -> Floats:
         """Return the (n, 1) forecasts, or (n, 2) forecasts and spreads > 0."""
@@ -210,7 +171,7 @@ def _asked_of(name: str, estimator: Any) -> Any:
     )
 
 
-class _FrozenNumbers(Witnessed):
+class _FrozenNumbers(NumberScorer):
     """Base of scorers that ask fitted estimators for several numbers of each object."""
 
     held_as = (("estimator", "_given"),)
@@ -222,7 +183,7 @@ class _FrozenNumbers(Witnessed):
         asked = _asked_of("estimator", self._given)
         self.features, self.feature_names = columns_of(asked)
         self._answers = [Answers(one) for one in getattr(asked, "members", (asked,))]
-        self._witnesses = Witnesses()
+        super().derive()
 
     def _asked(self, rows: ObjectRows, what: str, m: int | None) -> Floats:
         """Return the (n, m) answers, or say what is wrong with them; any number of columns where m is None."""
