@@ -17,7 +17,7 @@ from venn._compiled.scaling import extremes, falling_exp, newton, sigmoid
 # -------------------------------------------------------------------------------------------------------------- mixture
 
 CHUNK = 512  # numbers from 1 to 2 whose product is a floating-point number
-THIN = 8  # every so many examples are fitted to first
+MANY, THIN = 512, 8  # of so many examples every eighth is fitted to first
 
 
 @compiled
@@ -82,22 +82,24 @@ def fit_rising(f, positives, ones, target, start, fitted):  # type: ignore[no-un
     for i in range(m):
         target[i] = of_negative + positives[i] * (of_positive - of_negative)
     odds = np.log((m - positive + 1.0) / (positive + 1.0))
-    if start[0] < 0.0:
-        slope, offset, centre, done = newton(f, target, ones, low, high, start[0], start[1], start[2])
-    else:
+    slope, offset, centre = start[0], start[1], start[2]
+    some, wanted = f, target
+    if not slope < 0.0:
         # As if both classes were normal, of equal variance; no logit beyond 8.
-        middle = 0.5 * (above + below)
-        slope = -min((above - below) / max(within, 1e-300), 8.0 / max(high - middle, middle - low))
-        offset, centre, few = odds, middle, m // THIN
-        if few >= 8 * THIN:  # some of the examples know nearly as well, at an eighth of the price
-            some, wanted = np.empty(few), np.empty(few)
-            for i in range(few):
-                some[i], wanted[i] = f[THIN * i], target[THIN * i]
-            slope, offset, centre, done = newton(some, wanted, ones[:few], low, high, slope, offset, centre)
-        slope, offset, centre, done = newton(f, target, ones, low, high, slope, offset, centre)
-    if not done:
-        middle = below + positive / m * (above - below)
-        slope, offset, centre, done = newton(f, target, ones, low, high, 0.0, odds, middle)
+        offset, centre = odds, 0.5 * (above + below)
+        slope = -min((above - below) / max(within, 1e-300), 8.0 / max(high - centre, centre - low))
+        if m >= MANY:  # some of the examples know nearly as well, at an eighth of the price
+            some, wanted = f[::THIN].copy(), target[::THIN].copy()
+    flat = done = False
+    while not done:  # a single call of newton: each is compiled into this loop
+        few = some.shape[0]
+        slope, offset, centre, done = newton(some, wanted, ones[:few], low, high, slope, offset, centre)
+        if few < m:
+            some, wanted, done = f, target, False
+        elif flat:
+            break
+        elif not done:
+            slope, offset, centre, flat = 0.0, odds, below + positive / m * (above - below), True
     fitted[0] = slope
     fitted[1] = offset
     fitted[2] = centre
@@ -180,7 +182,8 @@ def mixture_tables(negative, positive, labels, rate, start, below, above):  # ty
     weights = np.empty(machines)
     for k in range(1 if c == 2 else c):
         for j in range(machines):
-            fitted[j] = start[j, k]
+            for i in range(3):
+                fitted[j, i] = start[j, k, i]
         for i in range(m):
             positives[i] = 1.0 if labels[i] == k else 0.0
         for side in range(2):

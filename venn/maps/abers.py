@@ -155,6 +155,7 @@ def checked_merge(merge: Any) -> Merge:
 # ---------------------------------------------------------------------------------------------------------------- abers
 # Inductive Venn-Abers: from a score to a pair of probabilities, online and in a batch.
 
+SMALL = 64  # leaves, up to which room is doubled
 _FILL = 3 * WIDTH // 4  # scores in a leaf of a new tree: leaves room for insertions
 _REBUILD = 16  # a batch larger than 1/16 of the distinct scores: building the tree anew is cheaper
 
@@ -238,9 +239,9 @@ class VennAbers(Saved):
         tree.build(self._nodes, self._leaves, scores, blocks, used)
 
     def _grow(self) -> None:
-        """Double the room; called when there is none left."""
+        """Make more room; called when there is none left."""
         self.check_room(1)
-        room = 2 * len(self._nodes)
+        room = _more(len(self._nodes))
         self.move(np.zeros((room, 8), np.int64), np.zeros((room, LEAF), np.int64))
 
     @property
@@ -411,6 +412,11 @@ class VennAbers(Saved):
         return out
 
 
+def _more(room: int) -> int:
+    """Return the next larger room: of a long stream's tree a fifth is empty at most, and few trees are large."""
+    return room + max(room // 4, min(room, SMALL))
+
+
 class ClassTrees(list[VennAbers]):
     """The calibrators of all classes, whose trees are read and changed together where one object is all there is."""
 
@@ -440,7 +446,7 @@ class ClassTrees(list[VennAbers]):
         done = 0
         while (done := tree.insert_one(nodes, leaves, steps, code, done)) < len(self):
             self[done].check_room(1)
-            nodes, leaves = self._joined(2 * nodes.shape[1])
+            nodes, leaves = self._joined(_more(nodes.shape[1]))
 
 
 class Table:
