@@ -1,4 +1,4 @@
-"""Online Venn and conformal prediction over exact incremental support vector machines.
+"""Calibrated probabilities and prediction sets for data streams, with a proof and with alarms.
 
 >>> import venn
 >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])

@@ -196,7 +196,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="venn")
 def main() -> None:
-    """Online Venn and conformal prediction over exact incremental support vector machines."""
+    """Calibrated probabilities and prediction sets for data streams, with a proof and with alarms."""
 
 
 @main.command()

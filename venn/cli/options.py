@@ -463,7 +463,7 @@ class PredictorTable(OptionTable, frozen=True, kw_only=True):
 
     names: Annotated[Names | None, Option(
         f"Separated by commas, of {', '.join(PREDICTORS)}; where labels are numbers, of {', '.join(OF_NUMBERS)}.  "
-        f"[default: {FORECASTER}; see above]", name="predictors")] = None
+        f"[default: {FORECASTER}; with --window those that can forget]", name="predictors")] = None
     adaptive: Annotated[bool, Option(
         "Also predict sets, or intervals for numbers, whose long-run error rate holds on any stream, from conformal "
         "ones.")] = False

@@ -72,7 +72,7 @@ def _line(one: Episode) -> str:
     What changes now, a card of its own says.
     """
     now = "it lasts" if one.ended is None else f"over at {moment(one.ended, 16)}"
-    what = text(one.kind if one.kind and not one.lasts else f"{', '.join(one.watchers)} rang", 80)
+    what = text(one.kind if one.kind and not one.lasts else f"{', '.join(one.watchers)} rang", 160)
     chosen = f'<button type="button" class="to {_class(one)}" data-episode="{one.number}">{one.number}</button>'
     return f"{chosen} since {moment(one.first, 16)}: {now}. {what[:1].upper()}{what[1:]}"
 
