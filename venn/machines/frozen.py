@@ -295,7 +295,8 @@ class Witnessed(Saved):
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the scores of rows that `clean_rows` has checked."""
         scores = self._score(rows)
-        self._witnesses.note(rows, scores)
+        if not self._witnesses.full:
+            self._witnesses.note(rows, scores)
         return scores
 
     def _score(self, rows: ObjectRows) -> Floats:
