@@ -208,7 +208,7 @@ def replay(
     )  # fmt: skip
     first = next(iter(panel))
     start = perf_counter()
-    known = getattr(stream, "known", stream)
+    known: Any = getattr(stream, "known", stream)
     if at_hand(known) and isinstance(known, Sized):
         with suppress(Exception):  # what is wrong with an example is said in its turn
             panel.foresee(list(islice(known, min(LATE, steps or LATE))))
