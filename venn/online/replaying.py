@@ -163,7 +163,7 @@ def replay(
         other name.
     record : bool, default True
         Whether to keep what was said at every step, some 300 bytes for each. Without it memory grows by the scores of
-        those that calibrate alone, some 100 bytes for each step where there are two classes.
+        those that calibrate alone, some 150 bytes for each step where there are two classes.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def replay(
     first = next(iter(panel))
     start = perf_counter()
     known: Any = getattr(stream, "known", stream)
-    if at_hand(known) and isinstance(known, Sized):
+    if at_hand(known) and length(known, steps) is not None:
         with suppress(Exception):  # what is wrong with an example is said in its turn
             panel.foresee(list(islice(known, min(LATE, steps or LATE))))
     with Progress(length(stream, steps), progress) as bar:
