@@ -22,6 +22,7 @@ LOOK = 0.5  # seconds: how often the other process looks whether its parent live
 SOON = 0.002  # seconds: how often this process looks whether an answer has come
 BEGUN = b"+"  # what is written when the first call begins
 SIZE = 8  # bytes before each answer, which say how long it is
+WHILE_WRITING = hasattr(os, "pread")  # else answers are read when the other process has ended
 CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.fit_ahead import work; work()"
 
 Found = TypeVar("Found")
@@ -78,9 +79,13 @@ class FitAhead:
 
     def _part(self, start: int, size: int) -> bytes:
         """Return bytes of the file of answers once they are there; raise EOFError if they do not come."""
-        while os.fstat(self._came.fileno()).st_size < start + size and self.runs:
+        while self.runs and (not WHILE_WRITING or os.fstat(self._came.fileno()).st_size < start + size):
             time.sleep(SOON)
-        found = os.pread(self._came.fileno(), size, start)  # which moves no place where the other process writes
+        if WHILE_WRITING:
+            found = os.pread(self._came.fileno(), size, start)  # which moves no place where the other process writes
+        else:
+            self._came.seek(start)
+            found = self._came.read(size)
         if len(found) < size:
             raise EOFError
         return found
@@ -176,7 +181,9 @@ class Fits:
         """Let another process make the fits to so many first examples, in this order, unless one is at work."""
         global _latest
         # In a frozen program sys.executable is that program, which would begin again.
-        if not (times and sys.executable and hasattr(os, "pread")) or getattr(sys, "frozen", False) or busy():
+        if not (times and sys.executable) or getattr(sys, "frozen", False) or busy():
+            return
+        if len(times) > 1 and not WHILE_WRITING:  # the first answer would wait for the last
             return
         keys = [_key(X[:time], labels[:time]) for time in times]
         if keys[-1] not in (self._latest[0], *self.ahead[0]):

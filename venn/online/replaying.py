@@ -143,7 +143,7 @@ def replay(
         other name.
     record : bool, default True
         Whether to keep what was said at every step, some 300 bytes for each. Without it memory grows by the scores of
-        those that calibrate alone, some 100 bytes for each step where there are two classes.
+        those that calibrate alone, some 150 bytes for each step where there are two classes.
 
     Returns
     -------
@@ -188,8 +188,8 @@ def replay(
     )  # fmt: skip
     first = next(iter(panel))
     start = perf_counter()
-    known = getattr(stream, "known", stream)
-    if at_hand(known):
+    known: Any = getattr(stream, "known", stream)
+    if at_hand(known) and length(known, steps) is not None:
         with suppress(Exception):  # what is wrong with an example is said in its turn
             panel.foresee(list(islice(known, min(LATE, steps or LATE))))
     with Progress(length(stream, steps), progress) as bar:
