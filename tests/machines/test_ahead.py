@@ -202,7 +202,9 @@ def alive(pid):
     return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")
 
 
-def test_calls_are_made_in_turn_and_after_one_that_fails_there_are_none():
+@pytest.mark.parametrize("while_writing", [True, False])
+def test_calls_are_made_in_turn_and_after_one_that_fails_there_are_none(while_writing, monkeypatch):
+    monkeypatch.setattr(fit_ahead, "WHILE_WRITING", while_writing)
     one = FitAhead(range, (3,), (1, 2), ("x",), (5,))
     assert one.result(1) == range(1, 2)
     assert [one.result(i) for i in range(4)] == [range(3), range(1, 2), None, None]
