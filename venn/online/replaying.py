@@ -189,7 +189,7 @@ def replay(
     first = next(iter(panel))
     start = perf_counter()
     known = getattr(stream, "known", stream)
-    if at_hand(known):
+    if at_hand(known) and iter(known) is not known:  # what can be read once is read in its turn
         with suppress(Exception):  # what is wrong with an example is said in its turn
             panel.foresee(list(islice(known, min(LATE, steps or LATE))))
     with Progress(length(stream, steps), progress) as bar:
