@@ -1,6 +1,7 @@
 """Fits that another process makes while the stream goes on: the answers are those of fits made when they are due."""
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -68,7 +69,7 @@ def test_answers_are_those_of_fits_made_when_they_are_due(make, monkeypatch):
     expected = said(make(), X, y)  # too few for another process
     began, begin = [], FitAhead.__init__
     monkeypatch.setattr(
-        FitAhead, "__init__", lambda self, *given: (began.append(len(given[1][0])), begin(self, *given))[1]
+        FitAhead, "__init__", lambda self, *given: (began.append(len(given[1][1])), begin(self, *given))[1]
     )
     monkeypatch.setattr(fit_ahead, "LONG", 1)
     monkeypatch.setattr(FitAhead, "begun", True)
@@ -208,6 +209,33 @@ def test_calls_are_made_in_turn_and_after_one_that_fails_there_are_none(while_wr
     one = FitAhead(range, (3,), (1, 2), ("x",), (5,))
     assert one.result(1) == range(1, 2)
     assert [one.result(i) for i in range(4)] == [range(3), range(1, 2), None, None]
+
+
+def test_examples_are_passed_once_however_many_fits_are_foreseen(monkeypatch):
+    X, y = table()
+    passed = []
+    monkeypatch.setattr(fit_ahead, "_latest", None)
+    monkeypatch.setattr(fit_ahead, "FitAhead", lambda *given: (passed.append(len(pickle.dumps(given))), Fits())[1])
+    Fits().foresee(double, X, y, [len(X) - 3, len(X) - 2, len(X) - 1, len(X)])
+    assert X.nbytes < passed[0] < 2 * X.nbytes
+
+
+def test_a_stream_that_can_be_read_once_is_not_read_before_its_turn():
+    class Once:
+        arrived = True
+
+        def __init__(self, examples):
+            self.examples = iter(examples)
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            return next(self.examples)
+
+    X, y = table()
+    panel = venn.Panel(forecast=venn.predictors.ExpertMixture([Refits([0, 1])]))
+    assert len(venn.replay(Once(zip(X, y.tolist(), strict=True)), panel, progress=False)) == len(X)
 
 
 @pytest.mark.parametrize("late", [False, True])

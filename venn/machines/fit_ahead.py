@@ -189,7 +189,7 @@ class Fits:
         if keys[-1] not in (self._latest[0], *self.ahead[0]):
             self.ahead = [], None
             with suppress(OSError):  # no process may be begun here, or no file made
-                begun = FitAhead(make, *[(X[:time], labels[:time], *more) for time in times])
+                begun = FitAhead(_of_first, *[(make, X, labels, time, *more) for time in times])
                 self.ahead, _latest = (keys, begun), ref(begun)
 
     def to(self, make: Make[Found], X: Floats, labels: Any, *more: Any) -> Found:
@@ -210,6 +210,11 @@ class Fits:
         self._latest = key, found
         made: Found = found
         return made
+
+
+def _of_first(make: Make[Any], X: Floats, labels: Any, time: int, *more: Any) -> Any:
+    """Return the fit to the first examples: of several such calls the arrays, which are the same, are passed once."""
+    return make(X[:time], labels[:time], *more)
 
 
 def _key(X: Floats, labels: Any) -> bytes:

@@ -189,7 +189,8 @@ def replay(
     first = next(iter(panel))
     start = perf_counter()
     known: Any = getattr(stream, "known", stream)
-    if at_hand(known) and length(known, steps) is not None:
+    # What can be read once, or has no end, is read in its turn.
+    if at_hand(known) and iter(known) is not known and length(known, steps) is not None:
         with suppress(Exception):  # what is wrong with an example is said in its turn
             panel.foresee(list(islice(known, min(LATE, steps or LATE))))
     with Progress(length(stream, steps), progress) as bar:
