@@ -280,6 +280,7 @@ def markdown(found, kept, on, repeat):
         "compared.",
         f"Measured on {on['date']}: {on['processor']}, {on['cores']} cores, Python {on['python']}, {packages}.",
         "*Moved* is against the figures kept before.",
+        "Pages that give a figure of this table without a date mean this one.",
         "",
         "| benchmark | figure | median | spread | kept | moved |",
         "|---|---|---|---|---|---|",

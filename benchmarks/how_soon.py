@@ -17,8 +17,8 @@ import click
 
 import streams
 import venn
-from venn.cli.words import BAG
 from venn.monitors import AmongAll, Drift, together
+from venn.monitors.shared_level import BAG
 
 AT, STEPS, SEEDS = 1000, 1200, 3
 LEVEL = 0.01

@@ -21,6 +21,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from time import perf_counter
 
@@ -156,7 +157,8 @@ def drawn(rows, file):
 def page(rows, image):
     """Return the lines of the page."""
     lines = [
-        "`python benchmarks/scaling.py`: one step (predict, then learn) by the number of examples learned so far, "
+        f"`python benchmarks/scaling.py`, on {date.today()}: one step (predict, then learn) by the number of examples "
+        "learned so far, "
         "2 classes and 10 features; then by classes and by features at 500 examples. An exponent of 1 means ten "
         "times the examples, ten times the time; 0 means that it does not matter how many there were. Where all "
         "examples count, a step reads a factor of n^2 / 2 numbers, which leaves the processor's cache between 1000 "

@@ -114,6 +114,13 @@ SAID = (
     Said("docs/speed.md", "only the salary, takes # s, most of them in interior points. `Linear()` with C = 1 is "
          "refused after # rows, and says why: scale the features. Scaled, it takes # s.", "raw_table.py",
          ("0.raw.1.seconds", "0.raw.4.rows", "0.scaled.4.seconds")),
+    *(
+        Said("docs/speed.md", f"| {row} | # | # | # |", "trees.py",
+             (f"0.kinds.{kind}.one / 1e3", f"0.kinds.{kind}.ratio_one", f"0.kinds.{kind}.ratio_block"))
+        for row, kind in {
+            "forest of 100 trees, 700 leaves each": "forest", "histogram boosting, 100 trees": "histogram boosting",
+        }.items()
+    ),
     Said("docs/speed.md", "of 3 machines takes # times as long as on one, of 12 machines # times, on two "
          "threads # times",
          "bank.py", ("0.bank of 3.ratio", "0.bank of 12.ratio", "0.bank of 12, 2 threads.ratio")),

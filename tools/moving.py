@@ -118,7 +118,7 @@ def second(kind: str, scratch: Path, events: list[Any], places: list[int], alike
         folder = scratch / f"at {place}"
         try:
             *_, runs = follow(kind, scratch, folder, events)
-        except venn.JournalError as error:
+        except venn.online.JournalError as error:
             print(f"{kind}, at {place}: {error}", file=sys.stderr)
             refused += 1
             continue

@@ -134,6 +134,22 @@ def test_every_program_that_is_named_is_there_and_knows_its_options():
     assert not wrong
 
 
+def test_a_program_finds_the_names_that_it_takes():
+    """No test runs most of the programs, so they would be the last to know that a name has moved."""
+    missing = []
+    for path in (path for folder in ("benchmarks", "examples", "tools") for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            module, names = "", ()
+            if isinstance(node, ast.ImportFrom):
+                module, names = node.module or "", tuple(one.name for one in node.names)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                module, names = node.value.id, (node.attr,)
+            if module.split(".")[0] in ("venn", "streams"):
+                here = importlib.import_module(module)
+                missing += [f"{named(path)}: {module}.{name}" for name in names if not hasattr(here, name)]
+    assert missing == []
+
+
 @pytest.mark.parametrize("said", figures.SAID, ids=lambda said: f"{said.page}: {said.words[:40]}")
 def test_a_figure_of_a_page_is_the_kept_one(said):
     assert figures.found((ROOT / said.page).read_text(), said) == said.numbers
