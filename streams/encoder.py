@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -308,6 +308,50 @@ class Encoder:
         numbers = np.array([one.number(cells[j], where, j, 0) for j, one in enumerate(self.columns)], np.float64)
         return numbers if self.plain else self._encoded([*numbers[:, None]], where)[0]
 
+    def object(self, row: Any, scaling: Any = None) -> Floats:
+        """Return one raw row, a mapping from column to cell or a sequence of cells, as an object (width,), scaled.
+
+        A cell may be text, also where it is a number. Columns that are skipped may be left out of a mapping.
+        """
+        names = [column.name for column in self.columns]
+        if isinstance(row, Mapping):
+            skipped = {one.name: None for one in self.columns if isinstance(one.kind, Skip)}
+            cells = in_order(skipped | dict(row), names)
+        elif isinstance(row, str | bytes) or not isinstance(row, Iterable):
+            raise TypeError(f"x must be a mapping from column to value, or a list of values, got {shown(row)}")
+        else:
+            cells = list(row)
+        if len(cells) != len(names):
+            raise ValueError(f"x must have {len(names)} values, got {len(cells)}")
+
+        def where(j: int, i: int | None) -> str:
+            return f"x, feature {names[j]!r}"
+
+        numbers = np.empty((len(names), 1))
+        for j, (column, cell) in enumerate(zip(self.columns, cells, strict=True)):
+            if not isinstance(cell, str):
+                column = replace(column, textual=False, gaps=())
+            numbers[j] = column.number(cell, where, j, 0)
+        x: Floats = self._encoded([*numbers], where)[0]
+        if scaling is not None:
+            with np.errstate(over="ignore"):
+                x = scaling(x)
+            if not np.isfinite(x).all():
+                raise ValueError(f"x must stay finite when scaled, got {shown(row)}")
+        x.setflags(write=False)
+        return x
+
+
+def in_order(x: Mapping[str, Any], features: Sequence[str]) -> list[Any]:
+    """Return the values of an object in the order of the features, or raise unless it has just these."""
+    missing = [name for name in features if name not in x]
+    if missing:
+        raise ValueError(f"x must have a value for every feature, got none for {missing[0]!r}")
+    if len(x) > len(features):
+        extra = next(name for name in x if name not in features)
+        raise ValueError(f"x must have values for the features only, got one for {shown(extra)}")
+    return [x[name] for name in features]
+
 
 def described(
     features: Sequence[str],
@@ -321,15 +365,24 @@ def described(
     return [Column(name, written(kind, decimal, thousands), textual) for name, kind in kinds]
 
 
-def encoded(columns: Sequence[Column], cells: Sequence[Any], where: Where) -> tuple[Floats, tuple[str, ...]]:
-    """Return the rows (n, d) of a whole stream, which settles what kinds leave open, and the names of its features."""
+def filled(column: Column, numbers: Floats) -> Column:
+    """Return the column with a number in place of "median", that of its known values, as `encode` fills them in."""
+    if not isinstance(column.kind, Numeric) or column.kind.fill != "median":
+        return column
+    known = numbers[~np.isnan(numbers)]
+    return replace(column, kind=replace(column.kind, fill=float(np.median(known))))
+
+
+def encoded(columns: Sequence[Column], cells: Sequence[Any], where: Where) -> tuple[Floats, Encoder]:
+    """Return the rows (n, d) of a whole stream, which settles what kinds leave open, and the encoder of later ones."""
     final = []
     for j, (column, own) in enumerate(zip(columns, cells, strict=True)):
         nominal = isinstance(column.kind, Nominal) and column.kind.values is None
         texts = Counter(cell for cell in own if isinstance(cell, str)) if nominal else Counter()
         final.append(column.settled(where(j, None), texts) if nominal else column)
     encoder = Encoder(final)
-    return encoder.encode(cells, where), encoder.names
+    X = encoder.encode(cells, where)
+    return X, Encoder([filled(one, one.numbers(cells[j], where, j)) for j, one in enumerate(final)])
 
 
 def _hashed(label: Any) -> bool:

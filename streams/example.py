@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from streams import sparse
 from streams.checks import NUMBERS, Floats, Integers, Label, Objects, whole_number
+from streams.encoder import Encoder, described
 
 
 @dataclass(frozen=True, init=False)
@@ -157,6 +158,9 @@ class Stream:
 
     arrived = True
 
+    #: What makes objects of raw rows; None where columns are the features.
+    encoder: Encoder | None = None
+
     #: Arrays with a row for each example, which a subclass holds and its constructor takes by name.
     facts: ClassVar[tuple[str, ...]] = ()
 
@@ -208,7 +212,30 @@ class Stream:
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come back from a pickle writable; the constructor makes them read-only again.
         state = (self.X, self.y, self.classes, self.features, self.name, self.scaling, self._steps)
-        return _rebuild, (type(self), *state, {name: getattr(self, name) for name in self.facts})
+        facts = {name: getattr(self, name) for name in self.facts}
+        return _rebuild, (type(self), *state, facts), {"encoder": self.encoder}
+
+    def encode(self, row: Any) -> Floats:
+        """Return a new row, as it stands in the file or frame that this stream was read from, as an object x.
+
+        Parameters
+        ----------
+        row : mapping from column to value, or sequence of values in the order of the columns, without the label
+
+        Raises
+        ------
+        ValueError, TypeError
+            The row has other columns, or a value that its column cannot hold.
+
+        Examples
+        --------
+        >>> from streams import Nominal, from_river
+        >>> rows = [({"width": 0.5, "colour": "red"}, True), ({"width": 1.5, "colour": "blue"}, False)]
+        >>> stream = from_river(rows, schema={"colour": Nominal()})
+        >>> stream.encode({"colour": "red", "width": 0.75})
+        array([0.75, 0.  , 1.  ])
+        """
+        return (self.encoder or Encoder(described(self.features, None, textual=True))).object(row, self.scaling)
 
     def shuffle(self, seed: int) -> Stream:
         """Return the same examples in the order numpy.random.default_rng(seed).permutation(n).
@@ -245,9 +272,11 @@ class Stream:
 
     def altered(self, X: Any, y: Any, step: str, kind: Any = None, **facts: Floats) -> Stream:
         """Return a stream of other examples, with one step more in its repr: a `Stream`, or one with facts."""
-        return (Stream if kind is None else kind)(
+        other: Stream = (Stream if kind is None else kind)(
             X, y, self.classes, self.features, self.name, self.scaling, _steps=self._steps + step, **facts
         )
+        other.encoder = self.encoder
+        return other
 
 
 def _rebuild(kind: Any, *state: Any) -> Any:

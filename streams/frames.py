@@ -163,8 +163,8 @@ def _pyarrow() -> Any:
     return imported("pyarrow", "Arrow and Parquet need pyarrow")
 
 
-def whole_frame(X: Any, names: Sequence[str], schema: Mapping[str, ColumnKind]) -> tuple[Floats, tuple[str, ...]]:
-    """Return the numbers of a frame in memory (n, d) and their names; `names` are those of its columns."""
+def whole_frame(X: Any, names: Sequence[str], schema: Mapping[str, ColumnKind]) -> tuple[Floats, Encoder]:
+    """Return the numbers of a frame in memory (n, d) and their encoder; `names` are those of its columns."""
     frame = eager(X, "X")
     if 0 in frame.shape:
         raise ValueError(f"X must hold at least one example and one feature, got shape {frame.shape}")
@@ -233,6 +233,10 @@ class FrameStream:
         for X, codes in self.blocks():
             for x, code in zip(X, codes.tolist(), strict=True):
                 yield x, self.classes[code] if self.classes else code
+
+    def encode(self, row: Any) -> Floats:
+        """Return a new row, a mapping from column to value or a sequence of values, as an object x: see `Stream`."""
+        return self._encoder.object(row, self._form.scaling)
 
     def blocks(self) -> Iterator[tuple[Floats, Any]]:
         """Yield the rows in blocks, for models that learn many rows at once.

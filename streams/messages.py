@@ -29,7 +29,7 @@ from streams.checks import (
     shown,
     whole_number,
 )
-from streams.encoder import Column, Encoder, Labels, described
+from streams.encoder import Column, Encoder, Labels, described, in_order
 from streams.example import Scaling
 from streams.schema import PLAIN, ColumnKind, Nominal, Numeric, Refused, checked_schema, kinds_of
 
@@ -620,17 +620,6 @@ def _with_key(name: str, key: object, identity: Identity | None) -> str:
     if identity is None:
         raise ValueError(f"must have an id beside {name}, got none")
     return f"{_unicode(name, key)}/{identity}"
-
-
-def in_order(x: Mapping[str, Any], features: Sequence[str]) -> list[Any]:
-    """Return the values of an object in the order of the features, or raise unless it has just these."""
-    missing = [name for name in features if name not in x]
-    if missing:
-        raise ValueError(f"x must have a value for every feature, got none for {missing[0]!r}")
-    if len(x) > len(features):
-        extra = next(name for name in x if name not in features)
-        raise ValueError(f"x must have values for the features only, got one for {shown(extra)}")
-    return [x[name] for name in features]
 
 
 def check_id(value: object) -> Identity:

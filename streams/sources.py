@@ -13,10 +13,9 @@ import numpy as np
 
 from streams import sparse
 from streams.checks import NUMBERS, Floats, Label, Objects, distinct_names, flag, python_label, whole_number
-from streams.encoder import Labels, described, encoded, places_in
+from streams.encoder import Encoder, Labels, described, encoded, in_order, places_in
 from streams.example import Scaling, Stream
 from streams.frames import columns_of, whole_frame
-from streams.messages import in_order
 from streams.schema import ColumnKind, checked_schema, merging
 from streams.tables import CsvTable, read_csv
 
@@ -84,10 +83,11 @@ def from_arrays(
     """
     declared = merging(checked_schema(schema), flag("merge_alike", merge_alike))
     names = None if features is None else distinct_names("features", features)
+    encoder: Encoder | None = None
     data: Any
     if columns_of(X) is not None:
         names = _named(names, [str(column) for column in columns_of(X) or ()])  # clearer than narwhals' own message
-        data, names = whole_frame(X, names, declared)
+        data, encoder = whole_frame(X, names, declared)
     elif sparse.is_sparse(X):
         data = sparse.checked(X)
         names = _named(names, [f"x{j}" for j in range(data.shape[1])])
@@ -99,9 +99,12 @@ def from_arrays(
         data = _matrix(X)
         names = _named(names, [f"x{j}" for j in range(data.shape[1])])
         if declared or data.dtype.kind == "O" or not np.isfinite(data).all():
-            data, names = encoded(described(names, declared), list(data.T), places_in("X", names))
+            data, encoder = encoded(described(names, declared), list(data.T), places_in("X", names))
     drop = flag("drop_unlabelled", drop_unlabelled)
-    return labelled(data, y, classes, names, name, shuffle, scale, drop, merge_alike)
+    names = names if encoder is None else encoder.names
+    stream = labelled(data, y, classes, names, name, shuffle, scale, drop, merge_alike)
+    stream.encoder = encoder
+    return stream
 
 
 def labelled(
@@ -248,6 +251,7 @@ def finish(table: CsvTable, name: str, shuffle: int | None, scale: bool | Scalin
         if bad.size:
             raise ValueError(f"scale must keep values finite, but feature {table.features[bad[0]]!r} overflows")
     stream = Stream(X, table.y, table.classes, table.features, name, scaling)
+    stream.encoder = table.encoder
     return stream if shuffle is None else stream.shuffle(whole_number("shuffle", shuffle, 0))
 
 
@@ -391,7 +395,7 @@ def from_river(
             ordered.append(in_order(row, names))
         except ValueError as error:
             raise ValueError(f"row {i}: {error}") from None
-    X, features = encoded(
+    X, encoder = encoded(
         described(names, declared),
         list(zip(*ordered, strict=True)),
         lambda j, i: f"{'' if i is None else f'row {i}: x, '}feature {names[j]!r}",
@@ -399,7 +403,9 @@ def from_river(
     own = type(dataset).__module__.partition(".")[0] == "river"
     title = name if name is not None else type(dataset).__name__ if own else "rows"
     drop = flag("drop_unlabelled", drop_unlabelled)
-    return labelled(X, labels, classes, features, title, shuffle, scale, drop, merge_alike)
+    stream = labelled(X, labels, classes, encoder.names, title, shuffle, scale, drop, merge_alike)
+    stream.encoder = encoder
+    return stream
 
 
 def _check(dataset: Any) -> None:

@@ -31,7 +31,7 @@ from streams.checks import (
     means_missing,
     warn,
 )
-from streams.encoder import Column, Labels, also_in
+from streams.encoder import Column, Encoder, Labels, also_in, filled
 from streams.files import check_size, opened
 from streams.schema import (
     PLAIN,
@@ -75,6 +75,7 @@ class CsvTable:
     y: Integers | Floats
     classes: tuple[Label, ...]
     features: tuple[str, ...]
+    encoder: Encoder | None = None  #: of later rows
 
 
 @dataclass(frozen=True)
@@ -242,6 +243,7 @@ def read_csv(
     read.values = read.values[labelled]
     features: list[str] = []
     blocks: list[Floats] = []
+    final: list[Column] = []
     codes: Any
     for j, column in enumerate(columns):
         if isinstance(column.kind, _RowName):
@@ -258,10 +260,13 @@ def read_csv(
             said = Refused.of(error)
             raise Refused(f"{path}, column {column.name!r} {said.what}", said.remedy) from None
         features += column.kind.names(column.name)
+        if not isinstance(column.kind, _RowName | _Nothing):
+            final.append(filled(column, numbers))
     if not features:
         raise ValueError(f"{path} has no feature: every column but the label is skipped")
     y = codes.copy() if of_label.numbers else codes.astype(np.int64)
-    return CsvTable(np.hstack(blocks), y, of_label.classes or (), distinct_names("features", features))
+    named = distinct_names("features", features)
+    return CsvTable(np.hstack(blocks), y, of_label.classes or (), named, Encoder(final))
 
 
 class _Texts(dict[str, float]):

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
@@ -12,15 +17,17 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import streams
 import venn
-from venn.machines import FrozenRegressor
+from venn.machines import FrozenRegressor, frozen
 from venn.machines.frozen import FrozenScorer
+from venn.machines.tables import TableRows, alike_cells
 from venn.maps import Platt
 from venn.predictors import InductiveDistribution
 from venn.predictors.groups import Balanced
@@ -89,6 +96,83 @@ def test_a_row_has_the_same_scores_in_a_block_as_alone(name, c):
         parts = [scorer.score_many(X[start : start + size]) for start in range(0, 14 if size < 8 else 300, size)]
         found = np.concatenate(parts)
         assert found.tobytes() == whole[: len(found)].tobytes()
+
+
+MIXED = {"city": ["Oslo", "Rome", None], "flag": ["x", "y"], "age": [31.5, 40, np.nan], "n": [1, 2.5, 3]}
+
+
+def mixed_rows(n):
+    """Rows whose columns hold text, gaps, and numbers of several types."""
+    rng = np.random.default_rng(0)
+    return [{name: cells[rng.integers(len(cells))] for name, cells in MIXED.items()} for _ in range(n)]
+
+
+def encoded_pipeline(classes):
+    """A pipeline of encoders that was fitted to a table with text."""
+    pd = pytest.importorskip("pandas")
+    number = make_pipeline(SimpleImputer(), StandardScaler())
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["city", "flag"]), (number, ["age"]),
+        remainder="passthrough",
+    )  # fmt: skip
+    return make_pipeline(columns, boosted()).fit(pd.DataFrame(mixed_rows(300)), np.arange(300) % classes)
+
+
+@pytest.mark.parametrize("classes", [2, 9])
+def test_encoders_and_text_go_in_blocks_as_alone(classes, monkeypatch):
+    """Of nine classes scikit-learn's boosted trees have other last bits in a block: theirs go one by one."""
+    pipeline = encoded_pipeline(classes)
+    scorer, rows = FrozenScorer(pipeline), mixed_rows(120)
+    transform, calls = ColumnTransformer.transform, []
+    monkeypatch.setattr(ColumnTransformer, "transform", lambda *a, **k: calls.append(1) or transform(*a, **k))
+    together = scorer.score_alone(frozen.clean_rows(rows, 4, tuple(MIXED), missing=True))
+    assert len(calls) == 12 if classes == 2 else len(calls) > 100  # kinds of cells: 2 of city, 3 of age, 2 of n
+    assert together.tobytes() == np.concatenate([scorer.scores(x)[None] for x in rows]).tobytes()
+    frames = [TableRows(np.array([list(x.values())], object), tuple(MIXED)).frame() for x in rows[:20]]
+    theirs = np.concatenate([pipeline.decision_function(frame) for frame in frames])
+    assert (together[:20, 1] if classes == 2 else together[:20]).tolist() == theirs.tolist()
+
+
+def test_rows_of_a_group_have_the_types_of_columns_that_each_has_alone():
+    pytest.importorskip("pandas")
+    rows = TableRows(np.array([list(x.values()) for x in mixed_rows(200)], object), tuple(MIXED))
+    rows.cells[::7, 3], rows.cells[::9, 1], rows.cells[::11, 1] = 2**70, True, 0.5
+    groups = alike_cells(rows)
+    assert sorted(i for group in groups for i in group) == list(range(200))
+    for group in groups:
+        together = rows[group].frame().dtypes.tolist()
+        assert all(rows[i : i + 1].frame().dtypes.tolist() == together for i in group)
+    gaps = np.array([[1.0, np.nan], [np.nan, 2.0], [3.0, np.nan]])
+    assert alike_cells(gaps) == [[0, 2], [1]]
+
+
+def test_a_row_of_calibrated_boosted_trees_is_asked_about_on_one_thread(monkeypatch):
+    asked = []
+    monkeypatch.setattr(frozen, "one_thread", lambda blas: asked.append(blas) or nullcontext())
+    for estimator, count in ((CalibratedClassifierCV(boosted(), cv=2), 1), (MLPClassifier((5,), max_iter=5), 0)):
+        asked.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scorer = scorer_of(estimator)
+        scorer.scores(table()[0][0])
+        assert asked == [False] * count
+
+
+def test_trees_behind_steps_and_in_a_search_answer_as_scikit_learn_does():
+    X, _ = table(100)
+    for estimator in (
+        make_pipeline(PolynomialFeatures(), boosted()),
+        make_pipeline(make_pipeline(StandardScaler(), "passthrough"), RandomForestClassifier(5)),
+        GridSearchCV(make_pipeline(StandardScaler(), boosted()), {}, cv=2),
+    ):
+        scorer = scorer_of(estimator)
+        method = "decision_function" if hasattr(estimator, "decision_function") else "predict_proba"
+        theirs = np.concatenate([getattr(estimator, method)(X[i : i + 1]) for i in range(100)])
+        scorer.scores(X[0])  # it reads the trees, and compares them
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(HistGradientBoostingClassifier, "decision_function", None)
+            patch.setattr(RandomForestClassifier, "predict_proba", None)
+            assert np.concatenate([scorer.score_many(X[i : i + 1]) for i in range(100)]).tolist() == theirs.tolist()
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -20,6 +20,7 @@ from venn.machines.machine import all_real, check_columns, clean_object, is_tabl
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.machines.tables import (
     TableRows,
+    alike_cells,
     by_name,
     categories_of,
     codes_of,
@@ -43,7 +44,8 @@ ROW_BY_ROW = {
     "sklearn": {
         "HistGradientBoostingClassifier", "GradientBoostingClassifier", "RandomForestClassifier",
         "ExtraTreesClassifier", "DecisionTreeClassifier", "ExtraTreeClassifier", "StandardScaler", "MinMaxScaler",
-        "MaxAbsScaler", "RobustScaler",
+        "MaxAbsScaler", "RobustScaler", "OneHotEncoder", "OrdinalEncoder", "TargetEncoder", "SimpleImputer",
+        "FunctionTransformer",
     },
     "lightgbm": {"LGBMClassifier"},
     "xgboost": {"XGBClassifier"},
@@ -53,6 +55,7 @@ LOG_ODDS = frozenset({
     "GradientBoostingClassifier", "HistGradientBoostingClassifier",
 })  # fmt: skip
 ROUNDED = 1e-3  # how far from 1 the sum of probabilities may be that were computed in single precision, or rounded
+EIGHT = 8  # classes, from which on numpy adds a row's numbers in another order where rows are many
 FEW = 1024  # rows that are scored by one thread
 ObjectRows: TypeAlias = Floats | SparseRows | TableRows  #: n objects: rows (n, d)
 
@@ -344,8 +347,9 @@ class FrozenScorer(Witnessed):
         among them: they get the smallest score of each row by `decision_function`, 0 by `predict_proba`.
     row_by_row : bool, optional
         Whether a row has the same scores in a block as alone, to the last bit: then a block is scored in one call.
-        By default where that is known: trees and forests of trees (`ROW_BY_ROW`), alone or in a pipeline after scalers
-        of columns.
+        By default where that is known: trees and forests of trees (`ROW_BY_ROW`), alone or in a pipeline after scalers,
+        imputers and encoders of columns. Rows with text or gaps go in one call for all whose cells are of the same
+        kinds.
     method : "decision_function" or "predict_proba", optional
         Where the scores come from; by default the first of these that the estimator has. Venn-Abers and sets of more
         than two classes read probabilities where there are any, if no method is given: see `by_probabilities`.
@@ -417,6 +421,8 @@ class FrozenScorer(Witnessed):
         self._linear = self._linear_map()
         self.missing = self._linear is None
         self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
+        folds = getattr(estimator, "calibrated_classifiers_", None)  # of scikit-learn's own calibration
+        self._alone = self.row_by_row or bool(folds and _row_by_row(folds[0].estimator))
         self._witnesses.full = self._linear is not None  # by its coefficients another one is found out
 
     @property
@@ -477,9 +483,12 @@ class FrozenScorer(Witnessed):
 
     def score_alone(self, rows: ObjectRows) -> Floats:
         """Return the (n, c) scores that rows have one by one, to the last bit: in one call where that is the same."""
-        if self._linear is not None or (self.row_by_row and isinstance(rows, np.ndarray)):
+        if self._linear is not None:
             return self.score_rows(rows)
-        return np.concatenate([self.score_rows(rows[i : i + 1]) for i in range(len(rows))])
+        scores = np.empty((len(rows), len(self.classes)))
+        for group in self._answers.groups(rows, bool(self.row_by_row), self._told is None):
+            scores[group] = self.score_rows(rows[group])
+        return scores
 
     def _score(self, rows: ObjectRows) -> Floats:
         scores = np.empty((len(rows), len(self.classes)))
@@ -512,7 +521,7 @@ class FrozenScorer(Witnessed):
 
     def _asked(self, block: ObjectRows) -> Floats:
         """Return what the estimator answers."""
-        alone = self._answers.trees is None and self.row_by_row and len(block) <= FEW
+        alone = self._answers.trees is None and self._alone and len(block) <= FEW
         # Several threads wait for each other longer than a few rows take, milliseconds where the cores are busy.
         with one_thread(blas=False) if alone else nullcontext():
             return self._answers.of(self._method, block)
@@ -549,21 +558,46 @@ class Answers:
 
     That is an array. One fitted to a table may select columns by name: it refuses an array, and gets a table of its own
     columns from then on. Where there is text, and where columns were categories, it gets a table at once. Trees of
-    scikit-learn's are walked by compiled code, and asked themselves about what that refuses: they say what is wrong.
+    scikit-learn's, at the end of a pipeline as well, are walked by compiled code, and asked themselves about what that
+    refuses: they say what is wrong.
     """
 
     def __init__(self, estimator: Any) -> None:
         self._estimator = estimator
+        self._steps, self._last_step = stages(estimator)
         self._names = columns_of(estimator)[1]
         self._categories = {} if self._names is None else categories_of(estimator, self._names)
         self._codes = codes_of(estimator)
         self._by_name = bool(self._categories or self._codes)
         self._last: tuple[str, bytes, Floats] | None = None
 
-    @cached_property
+    @property
     def trees(self) -> FlatTrees | None:
-        """Its trees, where they are scikit-learn's."""
-        return FlatTrees.of(self._estimator)
+        """Its trees, where it is trees of scikit-learn's and nothing else."""
+        return None if self._steps else self._last_trees
+
+    @cached_property
+    def _last_trees(self) -> FlatTrees | None:
+        return FlatTrees.of(self._last_step)
+
+    def groups(self, rows: ObjectRows, row_by_row: bool, trees: bool = True) -> list[Any]:
+        """Return parts of the rows, each to be asked about in one call, so that answers are those of each row alone.
+
+        Parameters
+        ----------
+        rows : rows
+        row_by_row : bool
+            Whether the estimator treats each row by itself.
+        trees : bool
+            Whether it is enough that its trees are walked.
+        """
+        if isinstance(rows, np.ndarray) and trees and self.trees is not None:
+            return [slice(None)]
+        if not row_by_row or isinstance(rows, SparseRows):
+            return [slice(i, i + 1) for i in range(len(rows))]
+        if isinstance(rows, np.ndarray) and not any(hasattr(step, "transformers_") for step in self._steps):
+            return [slice(None)]
+        return alike_cells(rows)  # types of a table's columns depend on its cells
 
     def of(self, method: str, rows: ObjectRows) -> Floats:
         """Return what one of its methods answers; only read it.
@@ -593,7 +627,8 @@ class Answers:
         if isinstance(rows, np.ndarray) and self.trees is not None:
             with suppress(ValueError):
                 return self.trees.answer(method, rows)
-        ask = partial(asked, getattr(self._estimator, method))
+        walked = self._steps and self._last_trees is not None
+        ask = partial(asked, partial(self._through, method) if walked else getattr(self._estimator, method))
         if isinstance(rows, TableRows):
             return np.asarray(self._of_text(ask, rows), np.float64)
         given = rows.tocsr() if isinstance(rows, SparseRows) else rows
@@ -608,6 +643,15 @@ class Answers:
             raise ValueError(
                 f"{which} must be finite, got nan at {place}feature {f}; the estimator says: {said}"
             ) from error
+
+    def _through(self, method: str, given: Any) -> Any:
+        """Return what a pipeline answers that ends with trees, as it does itself."""
+        for step in self._steps:
+            given = step.transform(given)
+        if type(given) is np.ndarray and self._last_trees is not None:
+            with suppress(ValueError):
+                return self._last_trees.answer(method, given)
+        return getattr(self._last_step, method)(given)
 
     def _named(self, ask: Callable[[Any], Any], given: Any) -> Any:
         """Return what an estimator that was fitted to a table answers: names have been compared."""
@@ -682,15 +726,38 @@ def _of_log_odds(estimator: Any) -> bool:
     return known and getattr(estimator, "loss", "log_loss") == "log_loss"
 
 
+def stages(estimator: Any) -> tuple[list[Any], Any]:
+    """Return the transformers of a fitted pipeline, in a search as well, and its last step; of others, none and it."""
+    kind, steps = type(estimator), []
+    if kind.__module__.startswith("sklearn.") and hasattr(estimator, "best_estimator_"):
+        return stages(estimator.best_estimator_)
+    if kind.__name__ == "Pipeline" and kind.__module__.startswith("sklearn."):
+        given = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+        for step in given[:-1]:
+            steps += [*stages(step)[0], stages(step)[1]]
+        inner, estimator = stages(given[-1])
+        steps += inner
+    return steps, estimator
+
+
 def _row_by_row(estimator: Any) -> bool:
     """Whether a row is known to have the same scores in a block as alone, to the last bit."""
     package = type(estimator).__module__.partition(".")[0]
     name = type(estimator).__name__
-    if package == "sklearn" and name == "Pipeline":
-        return all(step in (None, "passthrough") or _row_by_row(step) for _, step in estimator.steps)
+    if isinstance(estimator, str):  # "passthrough" or "drop"
+        return True
+    if package == "sklearn" and name == "ColumnTransformer":
+        return all(_row_by_row(step) for _, step, _ in estimator.transformers_)
+    steps, last = stages(estimator)
+    if last is not estimator:
+        return all(map(_row_by_row, [*steps, last]))
     if name not in ROW_BY_ROW.get(package, ()):
         return False
+    if name == "FunctionTransformer":
+        return estimator.func is None
     if name in ("RandomForestClassifier", "ExtraTreesClassifier"):
         # On several threads trees are added up in the order in which these end.
         return estimator.n_jobs in (None, 1)
+    if name == "HistGradientBoostingClassifier":  # in a block it adds up many classes in another order
+        return len(estimator.classes_) < EIGHT
     return name != "GradientBoostingClassifier" or estimator.init in (None, "zero")

@@ -96,6 +96,25 @@ def is_gap(value: Any) -> bool:
     return value is None or value != value
 
 
+def alike_cells(rows: Any) -> list[list[int]]:
+    """Return the numbers of rows in groups: in each, the cells of a column are of one type, and gaps in one place.
+
+    So a data frame of a group has columns of the types that it has of each row alone.
+    """
+    groups: dict[Any, list[int]] = {}
+    for i, row in enumerate(rows.cells.tolist() if isinstance(rows, TableRows) else np.isnan(rows)):
+        kinds = row.tobytes() if isinstance(row, np.ndarray) else tuple(map(_kind, row))
+        groups.setdefault(kinds, []).append(i)
+    return list(groups.values())
+
+
+def _kind(cell: Any) -> Any:
+    """Return the type of a cell; NaN is another than numbers, and an integer of more than 64 bits is its own."""
+    if type(cell) is int and abs(cell) >= 1 << 63:
+        return cell
+    return type(cell) if cell == cell else None
+
+
 def is_number(value: Any) -> bool:
     """Whether a cell is a number or a truth value."""
     return isinstance(value, (*REAL, *TRUTH))
