@@ -700,3 +700,29 @@ def test_where_a_watch_of_your_own_fails_all_others_see_what_they_do():
             found.append((online.asked, online.answered, online.expired, online.pending, shown))
     assert found[0] == found[1]
     assert found[0][0] == sum(found[0][1:3]) == 60
+
+
+class Parts(Watching):
+    """Rings in the parts that it is told."""
+
+    about, n = "parts", 0
+
+    def update(self, *parts):
+        self.n += 1
+        for part in parts:
+            change = ChangePoint(self.n, self.n, self.n)
+            self._note(Case(self.n, self.n, change, self.about, "", "", part=part), another=True)
+        self.pass_by()
+
+
+def test_a_change_ends_in_time_whatever_other_parts_ring_since_and_lasts_among_more_than_a_hundred():
+    watcher = Parts()
+    watcher.update("within")
+    for _ in range(999):
+        watcher.update(*["labels"] * (watcher.n in (200, 400, 600, 800)))
+    assert watcher.lasting("within").first == 1
+    watcher.update()
+    assert watcher.case("within").ended == 1001
+    assert watcher.lasting("labels").first == 801
+    watcher.update(*[str(place) for place in range(150)])
+    assert sum(not one.ended for one in watcher.cases) == 151

@@ -171,6 +171,13 @@ def test_each_horizon_rings_once_until_it_is_calm():
     assert "missed too seldom" in str(watch.verdict().details)
 
 
+def test_more_horizons_than_changes_are_remembered_ring_once_each():
+    watch, used = AccountWatch(), np.full((169, 1), 0.6)
+    assert [len(watch.update(used, (0.1,))) for _ in range(3)] == [169, 0, 0]
+    watch.update(0.0 * used, (0.1,))
+    assert all(one.ended for one in watch.cases)
+
+
 # ------------------------------------------------------------------------------------------------------------- messages
 
 

@@ -110,7 +110,7 @@ class Watching(Saved):
     count : int
         Number of alarms so far.
     cases : list of Case
-        The latest 100 changes, oldest first.
+        The latest 100 changes, oldest first, and those before them that last.
 
     Examples
     --------
@@ -168,10 +168,8 @@ class Watching(Saved):
 
     def pass_by(self) -> None:
         """End a change that has not rung for 1000 steps: `update` calls it first."""
-        for name in {one.part for one in self.cases[-4:]}:
-            found = self.lasting(name)
-            if found is not None and self.n - found.last >= MEMORY:
-                self._put(replace(found, ended=self.n, how=AGAIN))
+        for found in [one for one in self.cases if not one.ended and self.n - one.last >= MEMORY]:
+            self._put(replace(found, ended=self.n, how=AGAIN))
 
     def until(self, *parts: str) -> int:
         """Return how many steps may be made before a change of these parts ends or is compared anew, if nothing rings.
@@ -206,7 +204,7 @@ class Watching(Saved):
             return
         if before is not None:
             self._put(replace(before, ended=found.first, how=ANOTHER))
-        self.cases = [*self.cases[1 - KEPT :], found]
+        self.cases = [*(one for one in self.cases[: 1 - KEPT] if not one.ended), *self.cases[1 - KEPT :], found]
 
     def _put(self, changed: Case) -> None:
         """Replace a change by its new version."""
