@@ -28,7 +28,7 @@ from venn.online.watch import Watch
 from venn.prediction import Forecast, PredictionSet
 from venn.saved import component, restored_int, state
 from venn.show.metrics import exposition
-from venn.show.notify import Herald
+from venn.show.notify import EpisodeNews
 from venn.show.page import words
 from venn.show.page.feed import FollowedRun
 from venn.show.page.page import render
@@ -611,30 +611,30 @@ def test_a_watch_that_says_nothing_useful_is_told_so(scorer):
 
 
 def test_what_was_told_is_not_told_again():
-    herald = Herald()
+    news = EpisodeNews()
     one = Episode.of(json.loads(json.dumps(Episode(
         1, Moment(9), Moment(14), Moment(14), ("sets",), "", (), (), "", 1,
     ).plain())))  # fmt: skip
-    assert [stage for stage, _ in herald.news([one])] == ["began"]
-    again = Herald()
-    again.restore(herald.state)
-    assert herald.news([one]) == again.news([one]) == []
+    assert [stage for stage, _ in news.news([one])] == ["began"]
+    again = EpisodeNews()
+    again.restore(news.state)
+    assert news.news([one]) == again.news([one]) == []
     known = replace(one, kind="objects of classes 'no' and 'yes' look different, or their labels mean something else")
-    ((stage, told),) = herald.news([known])
+    ((stage, told),) = news.news([known])
     assert (stage, told.known) == ("known", f"Known of the change since question 9: {known.kind}.")
-    assert herald.news([known]) == []
-    assert [stage for stage, _ in herald.news([replace(known, ended=one.last, how="calm")])] == ["ended"]
+    assert news.news([known]) == []
+    assert [stage for stage, _ in news.news([replace(known, ended=one.last, how="calm")])] == ["ended"]
 
 
 def test_an_episode_begins_once_though_labels_that_come_late_ring_in_any_order_of_questions():
     """Two labels come between the same two questions, that of the later question first."""
     asked = {1: Moment(20), 2: Moment(40, asked=60), 3: Moment(30, asked=60)}
-    watchers, herald, stages = {"z": RingsAt(2), "a": RingsAt(3)}, Herald(), []
+    watchers, news, stages = {"z": RingsAt(2), "a": RingsAt(3)}, EpisodeNews(), []
     for _ in range(3):
         for one in watchers.values():
             one.update()
         found = episodes_of(watchers, lambda watcher, counts, step: asked[step])
-        stages += [(stage, one.rang.number) for stage, one in herald.news(found)]
+        stages += [(stage, one.rang.number) for stage, one in news.news(found)]
     assert [one.watchers for one in found] == [("z", "a")]
     assert stages == [("began", 40)]
 

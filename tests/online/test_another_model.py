@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import venn
 from venn.machines.frozen_numbers import FrozenRegressor
-from venn.machines.witnesses import MOST, AnotherModel
+from venn.machines.reference_answers import MOST, AnotherModel
 from venn.online import Journal, JournalError, checkpoint
 
 

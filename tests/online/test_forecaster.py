@@ -509,3 +509,16 @@ def test_examples_for_later_trainings_are_held_once_and_who_learns_others_goes_o
             kept = [*range(70), *places]
             assert np.array_equal(history.examples[0], X[kept])
             assert history.examples[1].tolist() == [y[i] for i in kept]
+
+
+def test_whoever_looks_for_methods_of_scikit_learn_is_told_where_they_are():
+    for model in (venn.Forecaster(["no", "yes"]), venn.Forecaster(float)):
+        for name in ("fit", "predict_proba"):
+            assert not hasattr(model, name)
+            with pytest.raises(AttributeError, match=f"Forecaster' object has no attribute '{name}': venn.Forecaster"):
+                getattr(model, name)
+        with pytest.raises(AttributeError, match=r"has no attribute 'colour'$"):
+            model.colour  # noqa: B018
+        assert hasattr(venn.ForecasterClassifier, "predict_proba")
+        assert hasattr(venn.ConformalRegressor, "predict")
+        assert repr(pickle.loads(pickle.dumps(model))) == repr(copy.deepcopy(model)) == repr(model)

@@ -319,7 +319,7 @@ def test_an_outlook_says_where_a_forecast_is_not_of_the_interval():
     for chance, said in ((0.3, False), (0.1, True)):
         forecast = Forecast(np.array([chance, 1 - chance]), ("a", "b"))
         outlook = Outlook({"forecast": forecast, "intervals": pairs, "sets": p_values})
-        assert ("outside its brackets is of another predictor" in repr(outlook)) == said
+        assert ("outside its brackets, which another predictor gives" in repr(outlook)) == said
 
 
 def test_what_declares_nothing_to_say_is_refused_by_name():

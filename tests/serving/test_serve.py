@@ -93,6 +93,9 @@ def test_every_refusal_has_its_status_and_changes_nothing(tmp_path):
             assert got.status_code == status, (got.request.content, got.text)
             assert got.json().get("at") == at, got.text
             assert len(got.json()["error"]) > 10
+            assert got.request.content != b"{" or got.json()["error"].startswith("the body must be JSON: ")
+        lines = client.post("/ask", content=b"{\n", headers={"Content-Type": "application/x-ndjson"})
+        assert lines.json()["error"].startswith("the line must be JSON: ")
         assert left(tmp_path / "run.db") == before
         assert app.owner.failure is None
         assert ask(client, None, (1.0, 1.0)).json()["id"] == 5, "without an id the number of the question is it"
@@ -220,7 +223,7 @@ def test_it_is_alive_before_it_is_ready_and_ready_no_longer_when_it_ends(tmp_pat
             assert client.get(path).status_code == status
         early = ask(client, "a")
         assert (early.status_code, early.headers["retry-after"]) == (503, "1")
-        assert "journal is being read" in early.json()["error"]
+        assert "journal is being read: ask again in a second" in early.json()["error"]
         may.set()
         model.owner.wait()
         assert client.get("/readyz").json() == {"ready": True, "why": ""}

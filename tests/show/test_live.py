@@ -22,7 +22,7 @@ from rich.console import Console
 from venn.monitors.monitor import Monitor
 from venn.prediction import Multiprobability
 from venn.show.live import Live, lines
-from venn.show.notify import Crier
+from venn.show.notify import AlarmReporter
 
 NAMES = ["venn", "abers", "platt", "conformal"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -209,24 +209,24 @@ def test_of_alarms_that_follow_one_another_the_first_is_told_then_counts():
 
 
 def test_what_was_only_counted_is_told_before_the_next_burst_and_at_the_end():
-    crier = Crier()
+    reporter = AlarmReporter()
     one = ringing([1])["alarms"]["last"][0]
-    said = [line for step in (1, 500, 1400, 5000, 5001) for line in crier.tell("a", one | {"step": step})]
+    said = [line for step in (1, 500, 1400, 5000, 5001) for line in reporter.tell("a", one | {"step": step})]
     assert said == [
         f"a: {one['sentence']}",
         "a: ShiryaevRoberts rang again against the true label, 2 more until step 1,400",
         "a: At step 5000 ShiryaevRoberts rang against the true label, evidence 10^5.00.",
     ]
-    assert crier.rest() == ["a: ShiryaevRoberts rang again against the true label, 1 more until step 5,001"]
-    assert crier.rest() == []
+    assert reporter.rest() == ["a: ShiryaevRoberts rang again against the true label, 1 more until step 5,001"]
+    assert reporter.rest() == []
 
 
 def test_alarms_of_another_detector_or_predictor_are_told_by_themselves():
-    crier = Crier()
+    reporter = AlarmReporter()
     one = ringing([1])["alarms"]["last"][0]
     for name, changed in (("a", {}), ("b", {}), ("a", {"detector": "Ville"}), ("a", {"about": "realised row"})):
-        assert len(crier.tell(name, one | changed)) == 1
-        assert crier.tell(name, one | changed) == []
+        assert len(reporter.tell(name, one | changed)) == 1
+        assert reporter.tell(name, one | changed) == []
 
 
 def test_the_table_names_the_detector_of_its_evidence(changing):

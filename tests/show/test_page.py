@@ -27,7 +27,7 @@ from venn.monitors.verdict import Verdict
 from venn.online import Online, files
 from venn.online.watch import Watch
 from venn.predictors import ConformalIntervals
-from venn.show.notify import bursts
+from venn.show.notify import grouped
 from venn.show.page import charts, feed, first, memory, words
 from venn.show.page.feed import Feed, FollowedRun
 
@@ -289,7 +289,7 @@ def test_words_say_what_is_guaranteed_and_what_came_of_it(tmp_path):
     assert "Nothing is guaranteed" in words.promise(run, "platt")
     count = sum(monitor.count for monitor in made.told.values())
     assert f">{count} alarm" in memory.changes(run)
-    assert memory.changes(run).count("<li>") == min(len(bursts(run.by_episode[0])), 20)
+    assert memory.changes(run).count("<li>") == min(len(grouped(run.by_episode[0])), 20)
     theorems = [one.partition("</li>")[0] for one in memory.changes(run).split("Theorem")[1:]]
     assert 0 < len(theorems) == len(set(theorems)), "each is told once"
     rows = words.latest(run, "venn")
@@ -450,7 +450,7 @@ def test_alarms_in_one_line_each(tmp_path):
     assert f"more until step {newest:,}" in memory.changes(run)
     told = memory.changes(run)
     assert run.by_episode[0] == []
-    found = bursts(run.by_episode[1])
+    found = grouped(run.by_episode[1])
     assert told.count("<li>") == len(found) < 20
     assert sum(one.count for one in found) == sum(map(len, run.alarms.values())) > 30
     write_state(tmp_path / "calm.db", "as claimed")

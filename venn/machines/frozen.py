@@ -17,6 +17,7 @@ from venn._compiled.ranks import all_finite
 from venn._compiled.rows import sparse_linear_scores
 from venn._compiled.scorecard import linear_scores, softmax
 from venn.machines.machine import all_real, check_columns, clean_object, is_table, known, strange_rows
+from venn.machines.reference_answers import MUST, AnotherModel, ReferenceAnswers
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.machines.tables import (
     TableRows,
@@ -32,7 +33,6 @@ from venn.machines.tables import (
 )
 from venn.machines.threads import asked, one_thread
 from venn.machines.trees import FlatTrees
-from venn.machines.witnesses import MUST, AnotherModel, Witnesses
 from venn.parameters import class_codes, flag, has_methods, optional
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, component, own, param
@@ -249,7 +249,7 @@ def _restored_classes(name: str, classes: Any, estimator: Any) -> tuple[Label, .
     return tuple(codes)
 
 
-class Witnessed(Saved):
+class GivenScorer(Saved):
     """Base of scorers that are given, which keep what they said of a few objects: another one is found out by that."""
 
     features: int | None
@@ -258,7 +258,7 @@ class Witnessed(Saved):
 
     def derive(self) -> None:
         """Keep nothing yet."""
-        self._witnesses = Witnesses()
+        self._reference = ReferenceAnswers()
 
     def scores(self, x: Any) -> Floats:
         """Return the scores of an object: (c,) of classes, (m,) numbers.
@@ -298,8 +298,8 @@ class Witnessed(Saved):
     def score_rows(self, rows: ObjectRows) -> Floats:
         """Return the scores of rows that `clean_rows` has checked."""
         scores = self._score(rows)
-        if not self._witnesses.full:
-            self._witnesses.note(rows, scores)
+        if not self._reference.full:
+            self._reference.note(rows, scores)
         return scores
 
     def _score(self, rows: ObjectRows) -> Floats:
@@ -308,15 +308,15 @@ class Witnessed(Saved):
     @property
     def told(self) -> Any:
         """What it said of some objects."""
-        return self._witnesses.told
+        return self._reference.told
 
     def recall(self, told: Any) -> None:
         """Compare what it says with what was `told`; raise AnotherModel where it says something else."""
-        self._witnesses.recall(told, self._clean_rows, self._score)
+        self._reference.recall(told, self._clean_rows, self._score)
 
 
 @component
-class FrozenScorer(Witnessed):
+class FrozenScorer(GivenScorer):
     """A fitted scikit-learn classifier whose scores a predictor calibrates.
 
     The estimator is copied and never changes: fitting the original again has no effect here. Scores are those of
@@ -423,7 +423,7 @@ class FrozenScorer(Witnessed):
         self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
         folds = getattr(estimator, "calibrated_classifiers_", None)  # of scikit-learn's own calibration
         self._alone = self.row_by_row or bool(folds and _row_by_row(folds[0].estimator))
-        self._witnesses.full = self._linear is not None  # by its coefficients another one is found out
+        self._reference.full = self._linear is not None  # by its coefficients another one is found out
 
     @property
     def state(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.frozen import Answers, KeptEstimator, ObjectRows, Witnessed, copied
+from venn.machines.frozen import Answers, GivenScorer, KeptEstimator, ObjectRows, copied
 from venn.machines.machine import check_names
 from venn.machines.rulers import FamilyScale, QuantileScale, Ruler, family_name
 from venn.machines.tables import columns_of, has_classes
@@ -30,7 +30,7 @@ def _fitted(name: str, given: Any) -> Any:
     return copied(given)
 
 
-class NumberScorer(Witnessed):
+class NumberScorer(GivenScorer):
     """Base of scorers of numbers."""
 
     missing = True  # NaN in objects is the estimators' to take or to refuse

@@ -17,7 +17,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from venn.machines.witnesses import AnotherModel
+from venn.machines.reference_answers import AnotherModel
 from venn.online import files
 from venn.parameters import members, path_of
 from venn.saved import Saved, checked_keys, described, is_saved, kind_named, made_again, saved, taken_apart

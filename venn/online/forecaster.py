@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from math import isnan
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 
@@ -55,6 +55,7 @@ OWN_FIRST = (0.1, 1.0)  # exponents of Venn-Abers and of a given classifier itse
 FITTED, FIRST_FIT = 0.6, 125  # of numbers: share of the examples that trees are fitted to, and when they first are
 FIT = 50  # examples at the first fit of the forecast's other learners
 LAST_FIT = 20_000  # and, of numbers, at their last
+ELSEWHERE = ": venn.ForecasterClassifier has it, or venn.ConformalRegressor where labels are numbers"
 NUMBERS = {int, float}  # types of what a plain row holds
 EXPONENTS = (1.2, 0.0, 0.1, 0.0, 0.0)  # of Venn-Abers, its scorer, forest, boosted trees, regression: at first
 
@@ -169,7 +170,7 @@ class Outlook(Said):
         each = list(zip(self.classes, self.proba.round(3).tolist(), self.intervals.round(3).tolist(), strict=True))
         shown = ", ".join(f"{label!r}: {p:.3f} [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
         outside = any(not low <= p <= high for _, p, (low, high) in each)
-        return f"Outlook({shown}{'; what lies outside its brackets is of another predictor than these' * outside})"
+        return f"Outlook({shown}{'; a forecast may lie outside its brackets, which another predictor gives' * outside})"
 
 
 class Outlooks(Said):
@@ -475,6 +476,12 @@ class Forecaster(InBlocks):
     def state(self) -> dict[str, Any]:
         """What watches, and how many examples were learned before it began anew."""
         return {"monitors": self.monitors, "floors": self.floors, "before": self._before}
+
+    if not TYPE_CHECKING:  # a type checker should still report missing attributes
+
+        def __getattr__(self, name: str) -> NoReturn:
+            who = ELSEWHERE * (name in ("fit", "partial_fit", "predict", "predict_proba"))
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{who}", name=name, obj=self)
 
     @classmethod
     def made_of(cls, parameters: dict[str, Any]) -> Self:

@@ -15,8 +15,8 @@ from datetime import timedelta
 from itertools import takewhile
 from typing import Any
 
+from venn.machines.reference_answers import AnotherModel
 from venn.machines.tables import is_gap
-from venn.machines.witnesses import AnotherModel
 from venn.monitors.alarms import Alarm
 from venn.monitors.episodes import Episode, Episodes
 from venn.monitors.monitor import Monitor

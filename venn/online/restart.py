@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from venn.machines.witnesses import AnotherModel
+from venn.machines.reference_answers import AnotherModel
 from venn.monitors.alarms import Alarm
 from venn.monitors.kinds import kind_of
 from venn.online import checkpoint

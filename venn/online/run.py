@@ -23,7 +23,7 @@ from venn.online.panel import Panel, Prepared
 from venn.online.ripening import Ripening
 from venn.online.selective import AnswerChoice, Answering
 from venn.prediction import Label, Prediction
-from venn.show.notify import Herald
+from venn.show.notify import EpisodeNews
 
 log = logging.getLogger("venn")
 
@@ -123,7 +123,7 @@ class Run:
         self.rung: list[Rung] = []
         self.rings = dict.fromkeys(self.monitors, 0)
         self.usual: tuple[str, ...] = ()  # names of the default watchers of objects and examples
-        self._herald = Herald()
+        self._episode_news = EpisodeNews()
         #: By name of a watcher: steps of a block that it has seen already, and that do not count here yet.
         self.ahead: dict[str, int] = {}
         self.untold: list[tuple[int, str, Episode]] = []  # event, stage and episode: nobody has been told
@@ -232,7 +232,7 @@ class Run:
                 if step and known is not None:
                     found[at] = known
         self._moments = found
-        self.untold += [(self.events, *one) for one in self._herald.news(self.episodes())]
+        self.untold += [(self.events, *one) for one in self._episode_news.news(self.episodes())]
 
     def _step(self, one: Any, name: str, counts: str, step: int) -> int:
         """Return the run's number of a watcher's step: a watcher may have seen more or fewer steps than the run."""
@@ -486,7 +486,7 @@ class Run:
             "panel": self.panel, "monitors": {**self.given, **self.drifts, **self.examples}, "told": self.told,
             "alarms": self.rings, "latest": {what: list(one) for what, one in self._latest.items()},
             "moments": [(*at, *of) for at, of in self._moments.items()],
-            "heard": self._herald.state, "untold": [(at, stage, one.plain()) for at, stage, one in self.untold],
+            "heard": self._episode_news.state, "untold": [(at, stage, one.plain()) for at, stage, one in self.untold],
             "run": token, "last": last, "mark": self.mark,
             **({} if self._settling is None else {"lots": self._settling.state}),
             **({} if self.answering is None else {"answers": self.answering}),
@@ -501,7 +501,7 @@ class Run:
         self._latest = {what: deque(map(tuple, one), REMEMBERED) for what, one in state["latest"].items()}
         self._moments = {(counts, step): tuple(of) for counts, step, *of in state["moments"]}
         self._sighted = None
-        self._herald.restore(state["heard"])
+        self._episode_news.restore(state["heard"])
         self.untold = [(at, stage, Episode.of(one)) for at, stage, one in state["untold"]]
         self.waiting, self.mark = waiting, state["mark"]
         if self._settling is not None:

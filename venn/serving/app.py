@@ -136,7 +136,7 @@ class ServedModel:
             messages: list[Any] = []
             for line in lines:
                 try:
-                    messages.append(read_json(line))
+                    messages.append(read_json(line, "the line"))
                 except ValueError as error:
                     messages.append(Wrong(422, str(error)))
         else:
@@ -149,7 +149,7 @@ class ServedModel:
                 return replied(event) if isinstance(event, Wrong) else replied(*await self.happen([event]))
             messages = value
         if not messages or len(messages) > MOST:
-            text = f"must have from 1 to {MOST} messages, got {len(messages)}"
+            text = f"the body must have from 1 to {MOST} messages, got {len(messages)}"
             raise RequestRefused(Wrong(413 if messages else 422, text))
         events = [one if isinstance(one, Wrong) else self._event(what, one) for one in messages]
         replies = iter(await self.happen([one for one in events if not isinstance(one, Wrong)]))

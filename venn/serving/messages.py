@@ -91,26 +91,28 @@ class Wrong(NamedTuple):
         return {"error": self.error, "at": self.at} if self.at else {"error": self.error}
 
 
-def read_json(content: bytes) -> Any:
+def read_json(content: bytes, name: str = "the body") -> Any:
     """Return the value of JSON, or raise ValueError: also where a name comes twice, or a number is none."""
     try:
         return DECODER.decode(content.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise ValueError(f"must be UTF-8: {error}") from None
+        raise ValueError(f"{name} must be UTF-8: {error}") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"must be JSON: {error}") from None
+        raise ValueError(f"{name} must be JSON: {error}") from None
     except RecursionError:
-        raise ValueError("must be JSON that is not nested this deeply") from None
+        raise ValueError(f"{name} must be JSON that is not nested this deeply") from None
 
 
 def read_event(what: str, message: Any, readers: Readers) -> ModelEvent | Wrong:
     """Return the event of a message, or what is wrong with it."""
     keys = KEYS[what]
     if not isinstance(message, dict):
-        return Wrong(422, f"must be an object with {' and '.join(keys)}, got {_short(message)}")
+        return Wrong(422, f"the message must be an object with {' and '.join(keys)}, got {_short(message)}")
     strange = next((key for key in message if key not in keys), None)
     if strange is not None:
-        return Wrong(422, f"must have {' and '.join(keys)} only, got {_short(strange)}", str(strange)[:LONGEST_ID])
+        return Wrong(
+            422, f"the message must have {' and '.join(keys)} only, got {_short(strange)}", str(strange)[:LONGEST_ID]
+        )
     try:
         id = message.get("id")
         if id is not None:

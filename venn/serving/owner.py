@@ -152,7 +152,7 @@ class RunOwner:
             return f"the run has ended: {type(self.failure).__name__}: {self.failure}"
         if self._ending:
             return "the run is ending"
-        return "the journal is being read" if self._online is None else ""
+        return "the journal is being read: ask again in a second" if self._online is None else ""
 
     async def happen(self, events: Sequence[ModelEvent]) -> list[EventReply]:
         """Let events happen in this order, and return their replies when the journal holds what they changed.

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from venn.monitors.alarms import shares
 from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
-from venn.show.notify import Crier, bursts, plain
+from venn.show.notify import AlarmReporter, grouped, plain
 from venn.show.terminal import FIRST_STEPS, aligned
 from venn.show.view import Snapshot, Standing, overall, standing
 
@@ -92,7 +92,7 @@ class Live:
         self._step = 0
         self._alarms: deque[tuple[str, Snapshot]] = deque(maxlen=MOST_ALARMS)
         self._counts = dict.fromkeys(self._names, 0)
-        self._crier = Crier()
+        self._reporter = AlarmReporter()
         self._times: deque[tuple[float, int]] = deque(maxlen=RATE_OVER)
 
     def __enter__(self) -> Live:
@@ -110,7 +110,7 @@ class Live:
                 self._console.print(self)
         elif self._snapshots:
             self._say(f"{self._title}: {self._progress()}")
-            for line in lines(self._snapshots, self._crier):
+            for line in lines(self._snapshots, self._reporter):
                 self._say(line)
 
     def due(self) -> bool:
@@ -134,7 +134,7 @@ class Live:
             if not self._drawn:
                 verdict = standing(snapshots[name]).verdict
                 about = "alarm" if verdict is None else f"alarm (now {verdict.state})"
-                for line in self._crier.tell(name, alarm):
+                for line in self._reporter.tell(name, alarm):
                     self._say(f"{about}: {line}")
         start = perf_counter()
         if self._live is not None:
@@ -241,10 +241,10 @@ class Live:
             yield Text("no alarm", "dim")
             return
         yield Text(f"{count} alarm{'s' * (count > 1)}", ALARM)
-        crier = Crier()
-        for one in reversed(bursts(self._alarms)):
+        reporter = AlarmReporter()
+        for one in reversed(grouped(self._alarms)):
             more = f" {one.more}." if one.more else ""
-            text = self._plain(f"{one.name}: {crier.sentence(one.first)}{more}")
+            text = self._plain(f"{one.name}: {reporter.sentence(one.first)}{more}")
             for row in wrap(text, max(width - 2, 10), subsequent_indent="  "):
                 yield Text(f"  {row}")
 
@@ -268,14 +268,14 @@ def _claimed(claim: tuple[float, float] | None) -> str:
     return f"[{lower}, {upper}]" if claim[0] != claim[1] else lower
 
 
-def lines(snapshots: Mapping[str, Snapshot], crier: Crier | None = None) -> list[str]:
+def lines(snapshots: Mapping[str, Snapshot], reporter: AlarmReporter | None = None) -> list[str]:
     """Return one line of plain words for each predictor.
 
     Parameters
     ----------
     snapshots : mapping of name to dict
         Results of `Monitor.snapshot`.
-    crier : Crier, optional
+    reporter : AlarmReporter, optional
         Knows which theorems were stated before.
 
     Examples
@@ -285,11 +285,11 @@ def lines(snapshots: Mapping[str, Snapshot], crier: Crier | None = None) -> list
     >>> print(*lines({"platt": {"step": 40, "curves": curves, "evidence": evidence}}))
     platt: accuracy .90, claimed .90; log loss 0.250; evidence 10^0.30 (ForwardEProcess), alarm at 10^2.00; no alarm
     """
-    crier = crier or Crier()
-    return [f"{name}: {'; '.join(_words(standing(snapshot), crier))}" for name, snapshot in snapshots.items()]
+    reporter = reporter or AlarmReporter()
+    return [f"{name}: {'; '.join(_words(standing(snapshot), reporter))}" for name, snapshot in snapshots.items()]
 
 
-def _words(one: Standing, crier: Crier) -> list[str]:
+def _words(one: Standing, reporter: AlarmReporter) -> list[str]:
     means, width = one.means, one.by_level("width_").get(LEVEL)
     words = [] if one.verdict is None else [one.verdict.sentence.rstrip(".")]
     if "accuracy" in means and width is None:  # of numbers it would be 1 - the errors that follow
@@ -309,5 +309,5 @@ def _words(one: Standing, crier: Crier) -> list[str]:
         words.append(f"evidence 10^{near.log10:.2f} ({near.detector}), alarm at 10^{near.threshold:.2f}")
     if one.alarms:
         rang = "1 alarm" if one.alarms == 1 else f"{one.alarms} alarms, the last"
-        return [*words, f"{rang}: {crier.sentence(one.rang[-1])}"]
+        return [*words, f"{rang}: {reporter.sentence(one.rang[-1])}"]
     return [*words, "no alarm"]

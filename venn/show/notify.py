@@ -102,7 +102,7 @@ THEOREM = " Theorem"  # from here on the sentence is the same for every alarm of
 
 
 @dataclass
-class Burst:
+class AlarmGroup:
     """Alarms that belong together, such as those of one detector about one predictor, each soon after the one before.
 
     Attributes
@@ -140,8 +140,8 @@ def _by_detector(name: str, alarm: Snapshot) -> Any:
     return name, alarm["detector"], alarm["about"]
 
 
-class Crier:
-    """Tells alarms as they come: the first of a burst, then at the 10th, 100th, ... how many followed it.
+class AlarmReporter:
+    """Tells alarms as they come: the first of a group, then at the 10th, 100th, ... how many followed it.
 
     A theorem is stated once. Those without a theorem, as of a user's own detector, are all told, in full.
 
@@ -152,21 +152,21 @@ class Crier:
 
     Examples
     --------
-    >>> crier = Crier()
+    >>> reporter = AlarmReporter()
     >>> alarm = {"detector": "Ville", "about": "", "log_evidence": 6.9, "sentence": "It rang. Theorem: seldom."}
     >>> for step in range(5, 10):
-    ...     for line in crier.tell("abers", alarm | {"step": step}):
+    ...     for line in reporter.tell("abers", alarm | {"step": step}):
     ...         print(line)
     abers: It rang. Theorem: seldom.
-    >>> crier.rest()
+    >>> reporter.rest()
     ['abers: Ville rang again, 4 more until step 9']
-    >>> crier.sentence(alarm | {"step": 9})
+    >>> reporter.sentence(alarm | {"step": 9})
     'At step 9 Ville rang, evidence 10^3.00.'
     """
 
     def __init__(self, key: Callable[[str, Snapshot], Any] = _by_detector) -> None:
         self._key = key
-        self._now: dict[Any, Burst] = {}
+        self._now: dict[Any, AlarmGroup] = {}
         self._stated: set[str] = set()
 
     def sentence(self, alarm: Snapshot) -> str:
@@ -179,47 +179,49 @@ class Crier:
         evidence = f"10^{alarm['log_evidence'] / PER_DECADE:.2f}"
         return f"At {_counted(alarm)} {alarm['step']} {alarm['detector']} rang{_against(alarm)}, evidence {evidence}."
 
-    def take(self, name: str, alarm: Snapshot) -> Burst:
-        """Count an alarm; return its burst, a new one with it alone if it is not soon after the last one."""
-        burst = self._now.get(key := self._key(name, alarm))
-        if burst is None or alarm["step"] - burst.last["step"] >= APART:
-            burst = self._now[key] = Burst(name, alarm, alarm)
+    def take(self, name: str, alarm: Snapshot) -> AlarmGroup:
+        """Count an alarm; return its group, a new one with it alone if it is not soon after the last one."""
+        group = self._now.get(key := self._key(name, alarm))
+        if group is None or alarm["step"] - group.last["step"] >= APART:
+            group = self._now[key] = AlarmGroup(name, alarm, alarm)
         else:
-            burst.last, burst.count = alarm, burst.count + 1
-        return burst
+            group.last, group.count = alarm, group.count + 1
+        return group
 
     def tell(self, name: str, alarm: Snapshot) -> list[str]:
         """Return the lines to say of an alarm; none if it is only counted."""
         if THEOREM not in alarm["sentence"]:
             return [f"{name}: {alarm['sentence']}"]
-        before, burst = self._now.get(self._key(name, alarm)), self.take(name, alarm)
-        if burst.count == 1:
+        before, group = self._now.get(self._key(name, alarm)), self.take(name, alarm)
+        if group.count == 1:
             return [*self._again(before), f"{name}: {self.sentence(alarm)}"]
-        burst.untold = True
-        return self._again(burst) if burst.count == 10 ** (len(str(burst.count)) - 1) else []
+        group.untold = True
+        return self._again(group) if group.count == 10 ** (len(str(group.count)) - 1) else []
 
     def rest(self) -> list[str]:
-        """Return a line for each burst of which some were only counted since they were last told."""
-        return [line for burst in self._now.values() for line in self._again(burst)]
+        """Return a line for each group of which some were only counted since they were last told."""
+        return [line for group in self._now.values() for line in self._again(group)]
 
-    def _again(self, burst: Burst | None) -> list[str]:
-        if burst is None or not burst.untold:
+    def _again(self, group: AlarmGroup | None) -> list[str]:
+        if group is None or not group.untold:
             return []
-        burst.untold = False
-        return [f"{burst.name}: {burst.last['detector']} rang again{_against(burst.last)}, {burst.more}"]
+        group.untold = False
+        return [f"{group.name}: {group.last['detector']} rang again{_against(group.last)}, {group.more}"]
 
 
-def bursts(alarms: Iterable[tuple[str, Snapshot]], key: Callable[[str, Snapshot], Any] = _by_detector) -> list[Burst]:
-    """Return the bursts of alarms, each with the name of its predictor, in the order in which they came.
+def grouped(
+    alarms: Iterable[tuple[str, Snapshot]], key: Callable[[str, Snapshot], Any] = _by_detector
+) -> list[AlarmGroup]:
+    """Return the groups of alarms, each with the name of its predictor, in the order in which they came.
 
     Examples
     --------
     >>> alarm = {"detector": "Ville", "about": "realised row", "log_evidence": 6.9, "sentence": "..."}
-    >>> [(one.first["step"], one.more) for one in bursts(("abers", alarm | {"step": n}) for n in (7, 9, 30, 5000))]
+    >>> [(one.first["step"], one.more) for one in grouped(("abers", alarm | {"step": n}) for n in (7, 9, 30, 5000))]
     [(7, '2 more until step 30'), (5000, '')]
     """
-    crier = Crier(key)
-    return [burst for burst in (crier.take(*alarm) for alarm in alarms) if burst.count == 1]
+    reporter = AlarmReporter(key)
+    return [group for group in (reporter.take(*alarm) for alarm in alarms) if group.count == 1]
 
 
 # --------------------------------------------------------------------------------------------------------------- notify
@@ -238,14 +240,14 @@ Message = dict[str, Any]
 BEGAN, KNOWN, ENDED = "began", "known", "ended"  # when somebody outside is told of an episode
 
 
-class Herald:
+class EpisodeNews:
     """Says when somebody outside is told of an episode: as it begins, as its columns or kind become known, as it ends.
 
     Examples
     --------
     >>> one = Episode(1, Moment(9), Moment(14), Moment(14), ("sets",), "", (), (), "the odds are 120 to 1", 1)
-    >>> herald = Herald()
-    >>> [stage for stage, _ in herald.news([one])], herald.news([one])
+    >>> news = EpisodeNews()
+    >>> [stage for stage, _ in news.news([one])], news.news([one])
     (['began'], [])
     """
 
@@ -625,7 +627,7 @@ def teller(name: str, on_alarm: Any, complain: Callable[[str], None]) -> Any:
     if on_alarm is None or isinstance(on_alarm, Notifier):
         return on_alarm
     if callable(on_alarm):
-        return Calling(on_alarm, complain)
+        return CallbackNotifier(on_alarm, complain)
     if isinstance(on_alarm, str) and on_alarm.startswith(("http:", "https:")):
         return Notifier([Webhook(on_alarm)], complain)
     command = shlex.split(on_alarm) if isinstance(on_alarm, str) else on_alarm
@@ -635,7 +637,7 @@ def teller(name: str, on_alarm: Any, complain: Callable[[str], None]) -> Any:
     return Notifier([AlarmCommand(command)], complain)
 
 
-class Calling:
+class CallbackNotifier:
     """Calls a function with each episode that has news; what it raises is said, and the run goes on."""
 
     def __init__(self, function: Callable[[Episode], Any], complain: Callable[[str], None]) -> None:

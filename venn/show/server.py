@@ -209,7 +209,7 @@ class Readable:
             await answer(send, said)
 
 
-class Nowhere:
+class NotFound:
     """What answers at all other addresses."""
 
     def __init__(self, first: str) -> None:
@@ -231,8 +231,8 @@ def routed(routes: Sequence[Any], first: str, lifespan: Any = None) -> ASGI:
 
     Paths are compared letter by letter: what is encoded, but for an id, leads nowhere.
     """
-    nowhere = Nowhere(first)
-    router = Router(routes, redirect_slashes=False, default=nowhere, lifespan=lifespan)
+    not_found = NotFound(first)
+    router = Router(routes, redirect_slashes=False, default=not_found, lifespan=lifespan)
     fixed = {one.path: one.app for one in routes if isinstance(one, Route) and not one.param_convertors}
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -241,7 +241,7 @@ def routed(routes: Sequence[Any], first: str, lifespan: Any = None) -> ASGI:
             return
         path = path_in(scope)
         encoded = b"%" in (scope.get("raw_path") or b"") and not path.startswith("/questions/")
-        await (nowhere if encoded else fixed.get(path, router))(scope, receive, send)
+        await (not_found if encoded else fixed.get(path, router))(scope, receive, send)
 
     return app
 

@@ -8,7 +8,7 @@ from typing import Any
 from venn.monitors.episodes import NOTHING_DONE, Episode
 from venn.monitors.kinds import SetKind, kind_of
 from venn.monitors.verdict import Moment, Verdict
-from venn.show.notify import Burst, Crier, bursts
+from venn.show.notify import AlarmGroup, AlarmReporter, grouped
 from venn.show.page import words
 from venn.show.page.feed import FollowedRun
 from venn.show.page.words import moment, placed, text, tiles, when
@@ -89,17 +89,17 @@ def _class(one: Episode) -> str:
 def changes(run: FollowedRun, most: int = MOST) -> str:
     """Return the verdict in full, and the latest changes, each with its alarms: the newest first."""
     full = "" if run.verdict is None else f"<p>{placed(run.verdict.details, named(run, run.verdict))}</p>"
-    crier = Crier()
-    loose = alarms(run.by_episode[0], crier, most, 0 if run.episodes else words.alarm_count(run))
+    reporter = AlarmReporter()
+    loose = alarms(run.by_episode[0], reporter, most, 0 if run.episodes else words.alarm_count(run))
     found = list(zip(run.episodes, run.by_episode[1:], strict=True))[::-1]
     if not found and not loose:
         return f"{full}<p>No alarm.{'' if run.monitors else ' No predictor has a monitor.'}</p>"
-    told = "".join(episode(run, one, rung, crier, most) for one, rung in found[:CHANGES])
+    told = "".join(episode(run, one, rung, reporter, most) for one, rung in found[:CHANGES])
     more = f"<p class='fine'>and {len(found) - CHANGES:,} before</p>" if len(found) > CHANGES else ""
     return f"{full}{told}{more}{loose}"
 
 
-def episode(run: FollowedRun, one: Episode, rung: Sequence[Any], crier: Crier, most: int) -> str:
+def episode(run: FollowedRun, one: Episode, rung: Sequence[Any], reporter: AlarmReporter, most: int) -> str:
     """Return a change as a part that opens: what was seen of it, what was done, and its alarms."""
     begun = [alarm for _, alarm in rung if alarm["time"]]
     shown = {
@@ -118,7 +118,7 @@ def episode(run: FollowedRun, one: Episode, rung: Sequence[Any], crier: Crier, m
     return (
         f'<details class="episode {_class(one)}" id="episode-{one.number}"{" open" if one is run.episodes[-1] else ""}>'
         f"<summary><b>{one.number}</b> {placed(str(one), words.named(*moments), 600)}</summary>"
-        f'<dl class="rows">{facts}</dl>{alarms(rung, crier, most, one.alarms)}</details>'
+        f'<dl class="rows">{facts}</dl>{alarms(rung, reporter, most, one.alarms)}</details>'
     )
 
 
@@ -167,22 +167,22 @@ def again(run: FollowedRun, one: Episode) -> dict[str, str]:
     return {name: f"questions {of[0]:,} to {of[-1]:,}: {len(of):,}"}
 
 
-def alarms(rung: Iterable[tuple[str, Snapshot]], crier: Crier, most: int, count: int = 0) -> str:
+def alarms(rung: Iterable[tuple[str, Snapshot]], reporter: AlarmReporter, most: int, count: int = 0) -> str:
     """Return alarms as a list, those together that follow one another, the newest first; nothing if there are none."""
-    found = sorted(bursts(rung), key=lambda one: (one.last["time"], one.last["step"], one.name), reverse=True)[:most]
+    found = sorted(grouped(rung), key=lambda one: (one.last["time"], one.last["step"], one.name), reverse=True)[:most]
     if not found:
         return ""
-    items = "".join(f"<li>{_burst(one, crier)}</li>" for one in found)
+    items = "".join(f"<li>{_group(one, reporter)}</li>" for one in found)
     shown = sum(one.count for one in found)
     count = max(count, shown)
     more = f", the latest {shown:,} of them:" if count > shown else ":"
     return f'<p class="alarm">{count:,} alarm{"s" * (count > 1)}{more}</p><ul>{items}</ul>'
 
 
-def _burst(one: Burst, crier: Crier) -> str:
+def _group(one: AlarmGroup, reporter: AlarmReporter) -> str:
     at = f" · {when(one.first['time'])}" if one.first["time"] else ""
     more = f" <b>{one.more}.</b>" if one.more else ""
-    return f"<b>{text(one.name)}</b>{at}: {text(crier.sentence(one.first), 1000)}{more}"
+    return f"<b>{text(one.name)}</b>{at}: {text(reporter.sentence(one.first), 1000)}{more}"
 
 
 def found(run: FollowedRun | None, said: str, questions: Sequence[Any]) -> str:

@@ -25,7 +25,7 @@ class AnotherModel(ValueError):
     """Raised where a model is given in the place of another one, whose scores were calibrated."""
 
 
-class Witnesses:
+class ReferenceAnswers:
     """Keeps the first objects that a fitted model was asked about, with its answers; no answer depends on them.
 
     Files hold them beside the state, of which they are no part. Answers are compared, and not the model's own arrays:
