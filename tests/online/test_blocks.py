@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 import venn
@@ -164,6 +167,24 @@ def test_gaps_come_in_blocks_where_the_scorer_takes_them():
     X[::7, 1] = np.nan
     scorer = HistGradientBoostingClassifier(max_iter=3).fit(X, y)
     assert_alike(lambda: venn.Forecaster(scorer=scorer), X, y, sizes=(30,))
+
+
+def test_rows_without_text_in_a_table_with_text_are_as_alone():
+    """A category that is missing is NaN: alone such a row is an array of numbers, in a block a row of a table."""
+    pandas = pytest.importorskip("pandas")
+    X, y = rows(2, 90, 2)
+    table = pandas.DataFrame(X, columns=list("abcd"))
+    table["kind"] = pandas.Series(np.where(X[:, 1] > 0, "large", "small"), dtype=object).where(X[:, 2] > -0.5, np.nan)
+    encoder = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    scorer = make_pipeline(encoder, RandomForestClassifier(8, random_state=0)).fit(table, y)
+    alone, model = (venn.Forecaster(scorer=scorer) for _ in range(2))
+    said = []
+    for x, label in zip(table.to_dict("records"), y, strict=True):
+        said.append(alone.predict_one(x))
+        alone.learn_one(x, label)
+    found = in_blocks_of(30, model, table, y)
+    assert same(found, tuple(np.array([getattr(one, part) for one in said]) for part in PARTS))
+    assert checkpoint.pack(model) == checkpoint.pack(alone)
 
 
 def test_a_row_that_the_scorer_refuses_leaves_those_before_it_learned():

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from naive import selective as naive
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 import venn
 from streams.labels import Answer, Question
@@ -155,6 +156,71 @@ def test_blocks_are_as_one_by_one_with_equal_objects_and_late_labels():
         assert pack(one.answering) == pack(other.answering)
     assert one.account.waiting == 0 < one.account.answered
     assert one.account.kept
+
+
+def given():
+    """A classifier that refuses rows of large numbers, fitted to a table with text, and the table."""
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(
+        {"size": [-1, 0, 2, 3] * 10, "kind": ["a", "b"] * 20, "age": [0.0, -0.0, np.nan, 1.5] * 10}
+    )
+    scorer = CountsSizes().fit(table, [CLASSES[size > 0] for size in table["size"]])
+    return venn.Selective(venn.Forecaster(scorer=scorer), 0.4), table, [CLASSES[size > 0] for size in table["size"]]
+
+
+class CountsSizes(ClassifierMixin, BaseEstimator):
+    """Says of a row what its size says; it takes text, gaps, and no size above 50."""
+
+    def fit(self, X, y):
+        self.classes_, self.feature_names_in_ = np.array(CLASSES), np.array(list(X), object)
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = True
+        return tags
+
+    def predict_proba(self, X):
+        sizes = np.asarray(X["size"], float)
+        if (sizes > 50).any():
+            raise ValueError("size must be at most 50")
+        p = np.where(sizes > 0, 0.9, 0.1)
+        return np.column_stack([1 - p, p])
+
+
+def test_labels_reach_their_questions_in_whatever_form_an_object_comes():
+    model, table, y = given()
+    forms = (
+        lambda row: row.to_dict(),
+        lambda row: dict(reversed(row.to_dict().items())),
+        lambda row: {name: cell if name == "kind" else float(cell) + 0.0 for name, cell in row.items()},
+        lambda row: row,
+    )
+    model.predict_many(table[:4])
+    for i, form in enumerate(forms):
+        model.learn_one(form(table.iloc[i]), y[i])
+        model.predict_one(form(table.iloc[4 + i]))
+    model.learn_many(table[4:8], y[4:8])
+    assert model.answering.known == model.account.asked == 8
+    assert model.account.waiting == 0
+    plain = venn.Selective(Confident())
+    plain.predict_one(np.array([-0.0, 1.0]))
+    plain.learn_one([0.0, 1.0], "no")
+    assert plain.answering.known == 1
+
+
+def test_a_row_that_is_refused_in_a_block_leaves_those_before_it_labelled():
+    one, table, y = given()
+    other = given()[0]
+    one.predict_many(table[:10])
+    other.predict_many(table[:10])
+    table.loc[6, "size"] = 99
+    with pytest.raises(ValueError, match="at most 50"):
+        one.learn_many(table[:10], y[:10])
+    for i in range(6):
+        other.learn_one(table.iloc[i].to_dict(), y[i])
+    assert one.model.n == one.answering.known == 6
+    assert pack(one.answering) == pack(other.answering)
 
 
 def test_it_learns_what_was_never_asked_and_counts_nothing():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from venn._compiled.ranks import dense_digests, sparse_digests
 from venn.machines.frozen import ObjectRows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
-from venn.machines.tables import TableRows
+from venn.machines.tables import TableRows, is_number
 
 
 def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
@@ -29,7 +29,11 @@ def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
     """
     if isinstance(rows, TableRows):
         each = [blake2b(rows[i].tobytes(), digest_size=8).digest() for i in range(len(rows))]
-        return np.frombuffer(b"".join(each), "<u8").astype(np.uint64)
+        found = np.frombuffer(b"".join(each), "<u8").astype(np.uint64)
+        numbers = [all(map(is_number, row)) for row in rows.cells]  # alone such a row is an array
+        if any(numbers):
+            found[numbers] = digests_of(rows.cells[numbers].astype(np.float64))
+        return found
     out = np.empty(len(rows), np.uint64)
     with np.errstate(over="ignore"):  # 64 bits are meant to wrap around; compiled code does not look
         if isinstance(rows, SparseRows):

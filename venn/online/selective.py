@@ -11,8 +11,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from venn.labels import HasLabels, Real
-from venn.machines.frozen import clean_rows
+from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import grown
+from venn.machines.sparse import is_sparse
+from venn.machines.tables import TableRows, is_gap
 from venn.monitors.kinds import kept, kind_of
 from venn.monitors.number_kinds import NumberKind
 from venn.online.account import Account
@@ -20,6 +22,7 @@ from venn.online.chain import copy_object, encode_object
 from venn.online.panel import Panel, panel_of
 from venn.parameters import fraction, has_methods, is_number, members, number, one_of, optional, positive
 from venn.prediction import LEVELS, Floats, Label, Prediction, PredictionSet
+from venn.predictors.learning import names_among
 from venn.saved import Saved, array, checked_keys, component, own, param, restored_int, saved, state
 from venn.turns import TakesTurns, asks, changes
 
@@ -455,8 +458,19 @@ class Selective(TakesTurns, HasLabels, Saved):
         """The questions, answers, errors, and answers that wait, so far."""
         return self.answering.account
 
+    @property
+    def _columns(self) -> tuple[str, ...] | None:
+        """Names of the columns that a given scorer was fitted to."""
+        return names_among(self._panel.values())
+
     def _key(self, x: Any) -> bytes:
-        return encode_object(copy_object(x))
+        """Return what equal objects share, in whatever form they come."""
+        if self._columns is not None and not is_sparse(x):
+            row = clean_row(x, None, self._columns, missing=True)
+            cells = (row.cells if isinstance(row, TableRows) else row)[0].tolist()  # type: ignore[union-attr]
+            return repr([None if is_gap(cell) else cell + 0.0 if is_number(cell) else cell for cell in cells]).encode()
+        kept_object = copy_object(x)
+        return encode_object(kept_object + 0.0 if type(kept_object) is np.ndarray else kept_object)  # no -0.0
 
     def _ask(self, x: Any, said: Any) -> AnswerChoice:
         by_name = said if isinstance(self.model, Panel) else {next(iter(self._panel)): said}
@@ -488,10 +502,10 @@ class Selective(TakesTurns, HasLabels, Saved):
             X is not as described: nothing is counted.
         """
         if has_methods(self.model, "predict_many"):
-            rows, said = clean_rows(X, None, missing=True), self.model.predict_many(X)
+            rows, said = clean_rows(X, None, self._columns, missing=True), self.model.predict_many(X)
             each = [said.one(i) if hasattr(said, "one") else _of_row(said, i) for i in range(len(rows))]
         else:
-            rows = clean_rows(X, None, missing=True)
+            rows = clean_rows(X, None, self._columns, missing=True)
             said = each = [self.model.predict_one(rows[i]) for i in range(len(rows))]
         return SelectiveAnswers(said, [self._ask(rows[i], one) for i, one in enumerate(each)], self.account)
 
@@ -519,11 +533,17 @@ class Selective(TakesTurns, HasLabels, Saved):
     @changes
     def learn_many(self, X: Any, y: Iterable[Label]) -> None:
         """Learn many examples, as `learn_one` would one after the other."""
-        labels, rows = members("y", y, "labels"), clean_rows(X, None, missing=True)
+        labels, rows = members("y", y, "labels"), clean_rows(X, None, self._columns, missing=True)
         if has_methods(self.model, "learn_many"):
-            self.model.learn_many(X, labels)
-            for i, label in enumerate(labels):
-                self._reveal(rows[i], label)
+            before, learned = getattr(self.model, "n", 0), None
+            try:
+                self.model.learn_many(X, labels)
+            except Exception:  # those before the one that is refused may have been learned
+                learned = getattr(self.model, "n", 0) - before
+                raise
+            finally:
+                for i, label in enumerate(labels[:learned]):
+                    self._reveal(rows[i], label)
             return
         if len(labels) != len(rows):
             raise ValueError(f"y must hold a label for each of {len(rows)} rows of X, got {len(labels)}")
