@@ -168,9 +168,10 @@ class Service:
         if isinstance(error, BadMessage):
             self._place = error.position
             # Time goes on, or all later values would be in another place of the season; it begins with the first value.
-            if self._series is not None and (self._latest is not None or self._series.n):
-                answered = self._latest is not None and self._latest.y is not None
-                x = self._latest.x if answered else None  # the covariates cannot be read: the latest stand for them
+            before = self._latest
+            if self._series is not None and (before is not None or self._series.n):
+                # Covariates cannot be read: those before stand for them. Where a question waits, it is answered.
+                x = before.x if before is not None and before.y is not None else None
                 self._gaps.append(Message(None, x, nan, error.position))
         self._voice.complain("skipped a bad message", str(error))
 
