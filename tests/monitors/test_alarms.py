@@ -245,6 +245,16 @@ class Impatient(Ville):
         self.log_threshold -= math.log(10)
 
 
+@pytest.mark.parametrize("kind", [Ville, CUSUM, ShiryaevRoberts])
+@pytest.mark.parametrize("p", [2.0, math.nan, True, "0.5"])
+def test_one_p_value_is_refused_by_its_own_name(kind, p):
+    """Whoever gives one is not told of a position among several."""
+    detector = kind(SimpleJumper())
+    with pytest.raises((ValueError, TypeError), match=r"^p must (be a number|lie) in \[0, 1\], got [^ ]*$"):
+        detector.update(p)
+    assert detector.n == 0
+
+
 def test_the_same_test_refuses_an_impatient_alarm():
     assert p_value_of_false_alarms(lambda level: Impatient(SimpleJumper(0.1), level)) < 1e-6
 

@@ -305,6 +305,7 @@ def test_blocks_as_json_are_what_python_writes_whatever_the_labels_and_numbers(c
         assert block.json() == [json.dumps(one) for one in block.plain()]
     with pytest.raises(ValueError, match="not JSON compliant"):
         ManyForecasts(np.array([[np.nan, 1.0]]), classes).json()
+    assert ManyForecasts(np.empty((0, 2)), classes).json() == []
 
 
 def test_events_at_hand_are_followed_in_blocks_and_yield_the_same(scorer, tmp_path):

@@ -231,6 +231,40 @@ def test_a_value_that_is_skipped_is_a_gap_and_later_ones_keep_their_place_in_the
     assert printed(tmp_path / "stdout")[-1]["path"] == taught(64).forecast().plain()
 
 
+@pytest.mark.parametrize("place", [0, 7])
+def test_a_row_that_is_skipped_is_a_gap_with_the_covariates_before_it_once_there_is_a_value(place, tmp_path):
+    """A first row that cannot be read must not say that there are no covariates: all later ones would be refused."""
+    rows = [f"{y},{i % 2}" for i, y in enumerate(values(40)) if i not in GAPS]
+    (tmp_path / "in.csv").write_text("\n".join(["load,weekend", *rows[:place], "high,low", *rows[place:], ""]))
+    live = ("--source", "csv:in.csv", *OPTIONS, "--covariates", "weekend", "--skip-bad", "--end", "--journal", "run.db")
+    assert Life(tmp_path, *live).end() == 0
+    plain = NextValue(model())
+    for row in [*rows[:place], *([f"nan,{rows[place - 1][-1]}"] if place else []), *rows[place:]]:
+        y, x = map(float, row.split(","))
+        if math.isnan(y):
+            plain.skip([x])
+        else:
+            plain.learn_one([x], y)
+    assert printed(tmp_path / "stdout")[-1]["path"] == plain.path().plain()
+
+
+def test_a_value_that_is_learned_with_an_error_is_no_gap(tmp_path, monkeypatch):
+    learn = NextValue.commit
+
+    def failing(self, x, y, prepared=None):
+        learn(self, x, y, prepared)
+        if self.n == 9:
+            raise ValueError("it is learned, but something else went wrong")
+
+    monkeypatch.setattr(NextValue, "commit", failing)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.jsonl").write_text("".join(message(i, 1.0 + i % 6) for i in range(20)))
+    live = ("--source", "jsonl:in.jsonl", *OPTIONS, "--end", "--journal", "run.db")
+    result = CliRunner().invoke(cli.main, ["run", *live])
+    assert "learned an answer with an error" in result.stderr
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == [f"t{i}" for i in range(20)]
+
+
 def test_rows_of_a_growing_file_are_values_their_empty_cells_gaps(tmp_path):
     rows = [f"{i},{'' if math.isnan(y) else y},{i % 2}" for i, y in enumerate(values(60))]
     (tmp_path / "in.csv").write_text("time,load,weekend\n" + "\n".join(rows) + "\n")

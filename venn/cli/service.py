@@ -149,6 +149,7 @@ class Service:
         # Of a series, what has a path beside the prediction of the next value.
         self._series: Any = next((one for one in online.panel.values() if hasattr(one, "path")), None)
         self._gaps: list[Message] = []  # in place of values that cannot be read
+        self._latest: Message | None = None
         self._labelled: list[int] = []  # events of the transaction's questions whose label came in the same message
         self._more: dict[int, dict[str, Any]] = {}  # what is said beside predictions, by event of the transaction
         self._untimed = False  # whether the latest message had no time of its own
@@ -166,8 +167,12 @@ class Service:
             raise error
         if isinstance(error, BadMessage):
             self._place = error.position
-            if self._series is not None:  # time goes on, or all later values would be in another place of the season
-                self._gaps.append(Message(None, None, nan, error.position))
+            # Time goes on, or all later values would be in another place of the season; it begins with the first value.
+            before = self._latest
+            if self._series is not None and (before is not None or self._series.n):
+                # Covariates cannot be read: those before stand for them. Where a question waits, it is answered.
+                x = before.x if before is not None and before.y is not None else None
+                self._gaps.append(Message(None, x, nan, error.position))
         self._voice.complain("skipped a bad message", str(error))
 
     def unknown(self, column: str, value: Any) -> None:
@@ -202,7 +207,7 @@ class Service:
                 if not held:
                     since = monotonic()
                 held.append(message)
-                self._place = message.position
+                self._latest, self._place = message, message.position
                 if len(held) < self._settings.batch and monotonic() - since < self._settings.linger:
                     continue
             self._commit(held + self._gaps, ending)
@@ -245,7 +250,8 @@ class Service:
                     self._expire(id)
                 while stop < len(held) and (stop == start or monotonic() < until):
                     found = online.take(held[stop:])
-                    if self._series is not None and found[0].failure is not None and held[stop].y is not None:
+                    refused = found[0].failure is not None and not found[0].answered
+                    if self._series is not None and refused and held[stop].y is not None:
                         (gap,) = online.take([held[stop]._replace(y=nan)])
                         found = [gap._replace(failure=found[0].failure)]
                     for message, taken in zip(held[stop:], found, strict=False):

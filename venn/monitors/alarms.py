@@ -14,7 +14,7 @@ from scipy.special import gammaln
 from venn._compiled.martingales import scan
 from venn.monitors.martingales import Martingale, pattern
 from venn.monitors.sums import numbers
-from venn.parameters import above_one, flag, fraction, integer, number
+from venn.parameters import above_one, flag, fraction, integer, share
 from venn.prediction import Floats
 from venn.saved import (
     Saved,
@@ -156,7 +156,7 @@ class Detector(Saved, ABC):
         ValueError
             The logarithm of the martingale is NaN or infinity.
         """
-        return next(iter(self.update_many([number("p", p)])[1]), None)
+        return next(iter(self.update_many([share("p", p)])[1]), None)
 
     @abstractmethod
     def update_many(self, ps: Any) -> tuple[Floats, list[Alarm]]:

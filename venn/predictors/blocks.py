@@ -132,6 +132,8 @@ class Many(Says[Floats]):
         >>> ManyForecasts(np.array([[0.25, 0.75]]), ("no", "yes")).json()[0][:59]
         '{"label": "yes", "best": "yes", "lower": 0.75, "upper": 0.7'
         """
+        if not len(self):
+            return []
         said, spelt = self._said, [spelled(label) for label in self.classes]
         numbers = [value.reshape(len(self), -1) for value in said.values() if isinstance(value, np.ndarray)]
         table = np.concatenate(numbers, axis=1)
