@@ -408,7 +408,8 @@ class Means(Saved):
     Examples
     --------
     >>> means = Means(("hit",), window=2)
-    >>> means.extend(np.array([[1.0], [1.0], [0.0]]))
+    >>> means.extend(np.array([[1.0], [1.0], [0.0]]), stops=[2])
+    [{'hit': 1.0}]
     >>> means.sums += 2
     >>> means.of_all(), means.of_latest(2)
     ({'hit': 0.6666666666666666}, {'hit': 0.5})
