@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from streams.lines import CSVRows
@@ -92,3 +94,19 @@ def test_rows_on_standard_input():
     text = "a,y\n1,u\n2,v"
     done = subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, text=True, check=True)
     assert done.stdout == "[1.0] u 2\n[2.0] v 3\n"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
+def test_rows_are_those_of_the_standard_reader(path, delimiter):
+    """Rows with quotes and without, empty cells and delimiters inside cells: ids and labels by their places."""
+    rng = np.random.default_rng(0)
+    words = ["a", "", " b ", "c d", 'e"f', "g,h", "i;j", "k\tl", "'m'", "\\n", "ü", "\u2028"]
+    rows = [[words[k] for k in rng.integers(0, len(words), 3)] for _ in range(300)]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows(
+            [["key", "x", "fruit"], *([f"{i}{one}", 1.5, f"{other}!"] for i, (one, other, _) in enumerate(rows))]
+        )
+    found = list(CSVRows(path, "fruit", id="key", delimiter=delimiter, follow=False).messages())
+    with path.open(encoding="utf-8", newline="") as file:
+        expected = [(row[0], row[2]) for row in list(csv.reader(file, delimiter=delimiter))[1:]]
+    assert [(message.id, message.y) for message in found] == expected
