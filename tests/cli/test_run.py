@@ -260,6 +260,12 @@ def test_a_bad_line_stops_the_run_where_it_stands_or_is_skipped(run, tmp_path, u
     arguments = ("--source", "jsonl:last.jsonl", "--journal", "last.db", "--end", *OPTIONS)
     assert "skipped a bad message: last.jsonl, line 2" in run(*arguments, "--skip-bad").stderr
     assert run(*arguments).exit_code == 0  # the position after it was kept
+    (tmp_path / "gap.csv").write_text("a,b,y\n1,0,0\n,0,1\n2,0,1\n")
+    arguments = ("--source", "csv:gap.csv", "--label", "y", "--journal", "gap.db", "--end", "--classes", "0,1")
+    alone, skipped = run(*arguments).stderr, run(*arguments, "--skip-bad").stderr
+    advice = "gap.csv, line 3: x, feature 'a' is missing, got '': --fill a="
+    assert f"Error: {advice}" in alone
+    assert f"skipped a bad message: {advice}" in skipped
 
 
 @pytest.mark.parametrize("depth", [101, 500, 900, 930, 960, 999, 100_000])

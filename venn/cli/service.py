@@ -161,9 +161,10 @@ class Service:
 
     def bad(self, error: Exception) -> None:
         """Handle a message that cannot be read."""
+        said = live_advice(error) if isinstance(error, BadMessage) else str(error)
         if not self._settings.skip_bad:
             if isinstance(error, BadMessage):
-                raise BadMessage(live_advice(error), error.position) from None
+                raise BadMessage(said, error.position) from None
             raise error
         if isinstance(error, BadMessage):
             self._place = error.position
@@ -173,7 +174,7 @@ class Service:
                 # Covariates cannot be read: those before stand for them. Where a question waits, it is answered.
                 x = before.x if before is not None and before.y is not None else None
                 self._gaps.append(Message(None, x, nan, error.position))
-        self._voice.complain("skipped a bad message", str(error))
+        self._voice.complain("skipped a bad message", said)
 
     def unknown(self, column: str, value: Any) -> None:
         """Count a category that a given model does not know."""
