@@ -11,7 +11,9 @@ from naive import series as naive
 from scipy.special import ndtri
 
 import venn
-from venn._compiled import series as loops
+from venn._compiled import series_distributions as loops
+from venn._compiled import series_lags as lags
+from venn._compiled import series_levels as moving
 from venn.predictors import DecayingSteps
 from venn.saved import made_again, same
 from venn.series import Path
@@ -127,7 +129,7 @@ def test_p_values_are_ranks_among_the_last_answers(future):
                 assert math.isnan(p_values[h - 1])
                 continue
             quantiles = told_of[t - h + 1][0][h - 1]
-            p = float(loops.strangeness(quantiles, LEVELS, y))
+            p = float(moving.strangeness(quantiles, LEVELS, y))
             past = before[h - 1][-REMEMBERED:]
             same_ones.append(naive.ranked([*past, p] if future else past, p, 1.0) == pytest.approx(p_values[h - 1]))
             before[h - 1].append(p)
@@ -210,8 +212,8 @@ def test_quantiles_and_probabilities_are_inverse():
         assert loops.probability_at(quantiles, LEVELS, at, True) == pytest.approx(u)
         assert loops.probability_at(quantiles, LEVELS, at, False) == pytest.approx(u)
     flat = np.full(len(LEVELS), 2.0)
-    assert loops.strangeness(flat, LEVELS, 2.0) == 1
-    assert loops.strangeness(flat, LEVELS, 2.1) == 0
+    assert moving.strangeness(flat, LEVELS, 2.0) == 1
+    assert moving.strangeness(flat, LEVELS, 2.1) == 0
 
 
 @pytest.mark.parametrize("levels", [EPSILONS, (1e-6, 0.3), (0.2, 0.9), (0.99,)])
@@ -249,7 +251,7 @@ def test_cut_inverts_the_ranks():
     for prior in (1.0, 8.0):
         window = np.sort(rng.integers(0, 9, 40) / 8)
         for a in rng.random(50):
-            c = loops.cut(window, len(window), a, prior)
+            c = moving.cut(window, len(window), a, prior)
             assert naive.ranked(window.tolist(), c + 1e-9, prior) > a or c == 1
             assert naive.ranked(window.tolist(), c - 1e-9, prior) <= a + 1e-6
 
@@ -266,7 +268,7 @@ def test_ridges_are_those_of_all_rows_at_once(m):
         if begun and t - h >= model.start - 1:
             row = np.empty(model.features)
             sums = values.cumsum()
-            anchor = loops.lag_row(values, sums, np.zeros((99, 0)), t - h, h, 0, np.array([m]), model.unit, row)
+            anchor = lags.lag_row(values, sums, np.zeros((99, 0)), t - h, h, 0, np.array([m]), model.unit, row)
             rows.append(row)
             targets.append((y - anchor) / model.unit)
     for r, forget in enumerate(FORGET):

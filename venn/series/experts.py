@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from venn._compiled import series as loops
+from venn._compiled import series_distributions as loops
+from venn._compiled import series_lags as lags
+from venn._compiled import series_smoothing as smoothing
 from venn.machines.trees import FlatTrees
 from venn.parameters import integer, members
 from venn.prediction import Floats
@@ -123,7 +125,7 @@ class Experts(Saved):
     @property
     def features(self) -> int:
         """Number of columns of the ridges."""
-        return 1 + loops.LAGS + 6 + 2 * (len(self.seasons) - 1) + 4 + 3 * self.covariates
+        return 1 + lags.LAGS + 6 + 2 * (len(self.seasons) - 1) + 4 + 3 * self.covariates
 
     @property
     def columns(self) -> int:
@@ -133,7 +135,7 @@ class Experts(Saved):
     @property
     def start(self) -> int:
         """Number of values with which the ridges begin."""
-        return self.seasons[0] + loops.LAGS
+        return self.seasons[0] + lags.LAGS
 
     def room_of(self, arrays: Any) -> int:
         """Return how many values arrays have room for."""
@@ -214,16 +216,16 @@ class Experts(Saved):
         log = float(a["logs"][now])
         if self.smoothing:
             rate = np.maximum(1 / np.maximum(t - self.knots - max(self.seasons) + 2, 1), 1 - DISCOUNT)
-            loops.smooth(
+            smoothing.smooth(
                 y, log, seen, t, self.grid, self.phis, self._periods, a["level"], a["trend"], a["season"], self.knots,
                 a["pending"], a["errors"], rate, self.unit or 1.0,
             )  # fmt: skip
         if self.unit and seen:
             first = max(self.start - 1 - self.shift, 0)
             more = (first, self.shift, self._periods)
-            loops.learn_lags(a["values"], a["sums"], a["x"], now, *more, self.unit, FORGET, a["factors"], a["ridges"])
+            lags.learn_lags(a["values"], a["sums"], a["x"], now, *more, self.unit, FORGET, a["factors"], a["ridges"])
             if self.positive:
-                loops.learn_lags(
+                lags.learn_lags(
                     a["logs"], a["log_sums"], a["x"], now, *more, self.log_unit, FORGET[:1],
                     a["log_factors"], a["log_ridges"],
                 )  # fmt: skip
@@ -308,7 +310,7 @@ class Experts(Saved):
         spread = a["spread"][self.names.ridge : self.names.logs + 1]
         logs = self.positive and bool(spread[-1].sum() < spread[0].sum())
         rows, targets = np.empty((len(ts), self.columns)), np.empty(len(ts))
-        count = loops.pooled_rows(
+        count = lags.pooled_rows(
             a["logs" if logs else "values"], a["log_sums" if logs else "sums"], a["x"], a["missing"], ts, hs,
             self.shift, self._periods, self.log_unit if logs else self.unit, rows, targets,
         )  # fmt: skip
@@ -334,7 +336,7 @@ class Experts(Saved):
             there = now + h - m * ((h + m - 1) // m)
             points[names.naive + place] = np.where(there >= 0, values[np.maximum(there, 0)], np.nan)
         if self.smoothing:
-            loops.smoothed(
+            smoothing.smoothed(
                 self.n - 1, self.grid, self.phis, self._periods, a["level"], a["trend"], a["season"], self._nearest,
                 a["errors"], KEEN, points[names.smooth : names.ridge],
             )  # fmt: skip
@@ -346,15 +348,15 @@ class Experts(Saved):
             rows, anchors = np.empty((H, self.columns)), np.empty(H)
             for logs in range(2 if self.positive else 1):
                 of, sums, unit = ("logs", "log_sums", self.log_unit) if logs else ("values", "sums", self.unit)
-                loops.lag_rows(a[of], a[sums], x, now, self.shift, self._periods, unit, rows, anchors)
+                lags.lag_rows(a[of], a[sums], x, now, self.shift, self._periods, unit, rows, anchors)
                 if logs:
-                    loops.by_lags(rows, anchors, unit, a["log_ridges"], points[names.logs : names.logs + 1])
-                    points[names.logs] = np.exp(np.minimum(points[names.logs], loops.LARGE))
+                    lags.by_lags(rows, anchors, unit, a["log_ridges"], points[names.logs : names.logs + 1])
+                    points[names.logs] = np.exp(np.minimum(points[names.logs], smoothing.LARGE))
                 else:
-                    loops.by_lags(rows, anchors, unit, a["ridges"], points[names.ridge : names.logs])
+                    lags.by_lags(rows, anchors, unit, a["ridges"], points[names.ridge : names.logs])
                 if self.trees is not None and self._in_logs == bool(logs):
                     said = anchors + unit * self.trees.predict(rows)
-                    points[names.trees] = np.exp(np.minimum(said, loops.LARGE)) if logs else said
+                    points[names.trees] = np.exp(np.minimum(said, smoothing.LARGE)) if logs else said
         points[~np.isfinite(points)] = np.nan
         loops.combine(points, a["spread"], a["counts"], POWERS)
         scales = np.empty((names.everyone, FORMS, H))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from venn._compiled import series as loops
+from venn._compiled import series_levels as loops
 from venn.parameters import integer
 from venn.prediction import LEVELS as USUAL
 from venn.prediction import Floats

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled import series as loops
+from venn._compiled import series_distributions as loops
 from venn.distribution import REAL, NestedIntervals, NumberPrediction
 from venn.parameters import integer, share
 from venn.prediction import LONG_RUN, Floats, significance

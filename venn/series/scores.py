@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from venn._compiled import series as loops
+from venn._compiled import series_distributions as loops
 from venn.prediction import Floats
 from venn.series.experts import LEVELS, SHARES, WINDOW
 from venn.series.path import Path
