@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 import venn
 from venn import cli
 from venn.monitors import Alarm, AmongAll, ClassDrift, Drift, Moment, Scenario, Watching, bench
-from venn.monitors.alarms import ChangePoint, change_of_counts
+from venn.monitors.change_point import ChangePoint, change_of_counts
 from venn.monitors.episodes import Episode, episodes_of
 from venn.monitors.naming import Ties
 from venn.monitors.watching import Case

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binom
 
 import venn
-from venn.monitors.alarms import Trace
+from venn.monitors.change_point import Trace
 from venn.prediction import ClassIntervals, Forecast, Multiprobability, PredictionSet
 
 CLASSES = ("no", "yes")

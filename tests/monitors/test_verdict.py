@@ -18,7 +18,7 @@ import streams
 import venn
 from venn import cli
 from venn.monitors import ChangePoint, Verdict, together, worst
-from venn.monitors.alarms import Trace, change_point, of_events, of_p_values
+from venn.monitors.change_point import Trace, change_point, of_events, of_p_values
 from venn.online.checkpoint import pack, unpack
 from venn.prediction import CategoryClass, ClassIntervals, Forecast, Multiprobability, PredictionSet
 

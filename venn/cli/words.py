@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import bdtrc as binomial_tail
 
 from venn.cli.predictors import BY_CLASS
-from venn.monitors.alarms import MEMORY
+from venn.monitors.change_point import MEMORY
 from venn.monitors.class_drift import ClassDrift
 from venn.monitors.curves import SetCurves
 from venn.monitors.drift import Drift

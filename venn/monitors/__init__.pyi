@@ -2,7 +2,6 @@
 
 from .alarms import CUSUM as CUSUM
 from .alarms import Alarm as Alarm
-from .alarms import ChangePoint as ChangePoint
 from .alarms import ShiryaevRoberts as ShiryaevRoberts
 from .alarms import Ville as Ville
 from .benches import BenchRow as BenchRow
@@ -19,6 +18,7 @@ from .calibration import ece as ece
 from .calibration import log_loss as log_loss
 from .calibration import reliability as reliability
 from .calibration import sharpness as sharpness
+from .change_point import ChangePoint as ChangePoint
 from .class_drift import ClassDrift as ClassDrift
 from .drift import Drift as Drift
 from .episodes import Episode as Episode

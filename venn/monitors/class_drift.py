@@ -13,7 +13,8 @@ import numpy as np
 
 from venn._compiled.strangers import watch_examples
 from venn.labels import Classes, label_space
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, change_of_counts, logs_of, odds, pair_of, shares
+from venn.monitors.alarms import Alarm, logs_of, odds, pair_of, shares
+from venn.monitors.change_point import MEMORY, ChangePoint, change_of_counts
 from venn.monitors.column_drift import has_distances
 from venn.monitors.drift import ObjectRuler, none_or_two, ranking_pattern
 from venn.monitors.evidence import Exchangeability, against

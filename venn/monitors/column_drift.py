@@ -13,16 +13,8 @@ import numpy as np
 from venn._compiled.martingales import WIDTH, bet_each, rank_columns
 from venn.machines.machine import check_index, check_row, clean_object, grown, names_in
 from venn.machines.tables import as_mapping
-from venn.monitors.alarms import (
-    MEMORY,
-    Alarm,
-    ChangePoint,
-    change_of_counts,
-    change_point,
-    odds,
-    of_p_values,
-    shares,
-)
+from venn.monitors.alarms import Alarm, odds, shares
+from venn.monitors.change_point import MEMORY, ChangePoint, change_of_counts, change_point, of_p_values
 from venn.monitors.naming import MOST, Naming, rarity
 from venn.parameters import array_of, flag, fraction, integer, optional, several_names
 from venn.prediction import Floats, Integers

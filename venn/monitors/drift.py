@@ -12,7 +12,8 @@ import numpy as np
 from venn._compiled.strangers import watch_objects
 from venn.machines.scale import ColumnScale, fixed_by, restored_scale
 from venn.machines.tables import one_row
-from venn.monitors.alarms import MEMORY, Alarm, ShiryaevRoberts, Trace, Ville, logs_of, odds, pair_of
+from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, logs_of, odds, pair_of
+from venn.monitors.change_point import MEMORY, Trace
 from venn.monitors.column_drift import DETECTOR, NOBODY, ColumnDrift, NamedColumn, bare, given_names, has_distances
 from venn.monitors.evidence import against
 from venn.monitors.sources import AmongAll, Ranking, is_row, measured, plain

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn._compiled import evidence as compiled
-from venn.monitors.alarms import MEMORY, PER_DECADE, Alarm, ChangePoint, ShiryaevRoberts, Trace, Ville, odds
+from venn.monitors.alarms import PER_DECADE, Alarm, ShiryaevRoberts, Ville, odds
 from venn.monitors.bounds import BETS, DeviationBand, ForwardEProcess
+from venn.monitors.change_point import MEMORY, ChangePoint, Trace
 from venn.monitors.curves import Outcomes, outcome
 from venn.monitors.martingales import CompositeJumper, Martingale, pattern
 from venn.monitors.sources import Source

@@ -12,8 +12,9 @@ import numpy as np
 from venn._compiled.martingales import NOTHING, floor_steps
 from venn._compiled.outcomes import WIDTH
 from venn.labels import LabelSpace, Real, label_space
-from venn.monitors.alarms import LOWEST, MEMORY, PER_DECADE, Alarm, ChangePoint, Trace, change_point, odds, shares
+from venn.monitors.alarms import LOWEST, PER_DECADE, Alarm, odds, shares
 from venn.monitors.bounds import BETS, StitchedBound
+from venn.monitors.change_point import MEMORY, ChangePoint, Trace, change_point
 from venn.monitors.curves import Outcomes, outcome
 from venn.monitors.evidence import Scored, against
 from venn.monitors.kind import LEVEL, ErrorKind, Kind

@@ -9,7 +9,7 @@ import numpy as np
 
 from venn._compiled.martingales import WIDTH, bet_each, no_bets
 from venn.labels import label_space
-from venn.monitors.alarms import MEMORY, Trace
+from venn.monitors.change_point import MEMORY, Trace
 from venn.monitors.curves import outcome
 from venn.monitors.kinds import Scorer, kind_of
 from venn.monitors.monitor import labels_of

@@ -11,8 +11,9 @@ import numpy as np
 
 from venn._compiled.outcomes import CONFIDENCE, WIDTH
 from venn.labels import Classes, LabelSpace, label_space
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint
+from venn.monitors.alarms import Alarm
 from venn.monitors.bounds import StitchedBound
+from venn.monitors.change_point import MEMORY, ChangePoint
 from venn.monitors.curves import Outcomes
 from venn.monitors.evidence import AT_ONCE, AllEvidence, Evidence, Exchangeability, PointForecasts, Scored
 from venn.monitors.kind import Kind

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from venn.monitors.alarms import Alarm, ChangePoint, odds, shares
+from venn.monitors.alarms import Alarm, odds, shares
+from venn.monitors.change_point import ChangePoint
 from venn.monitors.evidence import Evidence, against
 from venn.monitors.kind import LEVEL, Kind
 from venn.monitors.notebook import table

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Protocol
 
-from venn.monitors.alarms import MEMORY, Alarm, ChangePoint, odds
+from venn.monitors.alarms import Alarm, odds
+from venn.monitors.change_point import MEMORY, ChangePoint
 from venn.monitors.evidence import against
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, Verdict
 from venn.saved import Saved, base, each, own, part, restored_int, saved, state

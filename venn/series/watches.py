@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from venn.monitors.alarms import CUSUM, Alarm, ChangePoint
+from venn.monitors.alarms import CUSUM, Alarm
+from venn.monitors.change_point import ChangePoint
 from venn.monitors.martingales import Power
 from venn.monitors.verdict import DOUBTFUL, Verdict
 from venn.monitors.watching import AGAIN, Case, Watching
