@@ -38,11 +38,11 @@ from .martingales import SimpleJumper as SimpleJumper
 from .martingales import SimpleMixture as SimpleMixture
 from .martingales import Sleeper as Sleeper
 from .monitor import Monitor as Monitor
+from .rankings import AgainstFirst as AgainstFirst
+from .rankings import AmongAll as AmongAll
 from .scorecard import Scorecard as Scorecard
 from .scorecard import SetScorecard as SetScorecard
 from .shared_level import together as together
-from .sources import AgainstFirst as AgainstFirst
-from .sources import AmongAll as AmongAll
 from .sources import ClassShare as ClassShare
 from .sources import OneClass as OneClass
 from .sources import PredictedLabel as PredictedLabel

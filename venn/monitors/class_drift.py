@@ -20,7 +20,7 @@ from venn.monitors.drift import ObjectRuler, none_or_two, ranking_pattern
 from venn.monitors.evidence import Exchangeability, against
 from venn.monitors.martingales import CellJumper, Martingale
 from venn.monitors.naming import MOST, Naming, Ties, rarity
-from venn.monitors.sources import AmongAll, Ranking, is_row, plain
+from venn.monitors.rankings import AmongAll, Ranking, is_row, plain
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_CLASSES, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import Parameters, above_one, fraction, integer

@@ -16,7 +16,7 @@ from venn.monitors.alarms import Alarm, ShiryaevRoberts, Ville, logs_of, odds, p
 from venn.monitors.change_point import MEMORY, Trace
 from venn.monitors.column_drift import DETECTOR, NOBODY, ColumnDrift, NamedColumn, bare, given_names, has_distances
 from venn.monitors.evidence import against
-from venn.monitors.sources import AmongAll, Ranking, is_row, measured, plain
+from venn.monitors.rankings import AmongAll, Ranking, is_row, measured, plain
 from venn.monitors.verdict import CLAIMED, DOUBTFUL, OF_OBJECTS, Verdict
 from venn.monitors.watching import LASTED, Case, Watching
 from venn.parameters import above_one, fraction, integer, optional, with_methods

@@ -11,7 +11,7 @@ from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import ABOUT, Drift
 from venn.monitors.monitor import Monitor
 from venn.monitors.naming import MOST
-from venn.monitors.sources import AmongAll
+from venn.monitors.rankings import AmongAll
 from venn.monitors.verdict import OF_CLASSES
 from venn.parameters import above_one, by_name, fraction, integer, several_names
 from venn.prediction import Label

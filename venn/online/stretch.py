@@ -12,7 +12,7 @@ import numpy as np
 from venn.monitors.alarms import Alarm
 from venn.monitors.class_drift import ClassDrift
 from venn.monitors.drift import Drift
-from venn.monitors.sources import plain
+from venn.monitors.rankings import plain
 from venn.online.chain import NUMBER, AnswerRow, QuestionRow, encode_many
 from venn.online.in_blocks import AT_A_TIME, InBlocks
 from venn.online.journal import Journal, checked_id
