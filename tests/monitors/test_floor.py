@@ -15,7 +15,9 @@ from scipy.stats import binom
 
 import venn
 from venn.cli import main
-from venn.monitors.floor import Accuracy, Cost, Coverage, Floor, FloorBets, FloorWatch
+from venn.monitors.floor import Floor, FloorWatch
+from venn.monitors.floor_bets import FloorBets
+from venn.monitors.losses import Accuracy, Cost, Coverage
 from venn.monitors.verdict import Verdict
 from venn.online.checkpoint import pack, unpack
 from venn.online.lot import Draw, Settling

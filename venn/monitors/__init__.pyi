@@ -23,12 +23,12 @@ from .class_drift import ClassDrift as ClassDrift
 from .drift import Drift as Drift
 from .episodes import Episode as Episode
 from .episodes import Episodes as Episodes
-from .floor import Accuracy as Accuracy
-from .floor import Cost as Cost
-from .floor import Coverage as Coverage
 from .floor import Floor as Floor
 from .floor import FloorWatch as FloorWatch
 from .key_evidence import KeyEvidence as KeyEvidence
+from .losses import Accuracy as Accuracy
+from .losses import Cost as Cost
+from .losses import Coverage as Coverage
 from .martingales import BetaPlugIn as BetaPlugIn
 from .martingales import CellJumper as CellJumper
 from .martingales import CompositeJumper as CompositeJumper

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import ceil, log, log2
-from typing import Any, Protocol, Self
+from math import ceil, log
+from typing import Any, Self
 
 import numpy as np
 
-from venn._compiled.martingales import NOTHING, floor_steps
 from venn._compiled.outcomes import WIDTH
 from venn.labels import LabelSpace, Real, label_space
 from venn.monitors.alarms import LOWEST, PER_DECADE, Alarm, odds, shares
-from venn.monitors.bounds import BETS, StitchedBound
+from venn.monitors.bounds import StitchedBound
 from venn.monitors.change_point import MEMORY, ChangePoint, Trace, change_point
 from venn.monitors.curves import Outcomes, outcome
 from venn.monitors.evidence import Scored, against
-from venn.monitors.kind import LEVEL, ErrorKind, Kind
+from venn.monitors.floor_bets import FloorBets
+from venn.monitors.kind import Kind
 from venn.monitors.kinds import Scorer, kind_of
-from venn.monitors.number_kinds import NumberKind
-from venn.monitors.sums import Sums
+from venn.monitors.losses import Accuracy, Coverage, checked_loss
 from venn.monitors.verdict import BELOW, CLAIMED, EARLY, VISIBLE, Verdict
 from venn.monitors.watching import AGAIN, ANSWERS, QUESTIONS, Case, Watching
 from venn.parameters import (
@@ -34,192 +33,13 @@ from venn.parameters import (
     number,
     optional,
     probability,
-    with_methods,
 )
-from venn.prediction import LEVELS, Floats, Label, Prediction
+from venn.prediction import Label, Prediction
 from venn.saved import component, own, param, restored_int, restored_like, restored_text, restored_twin, state
 from venn.turns import TakesTurns, changes
 
-TOP = 0.9  # largest share of the capital that one step may lose
 GUESSING = 0.5  # a predicted loss replaces missing labels if a label is asked for with at most this chance
 LOSSES, FLOOR = "losses", "floor"
-
-
-class Loss(Protocol):
-    """What a floor is about: any object with these methods will do. `guess(prediction, kind)` is optional."""
-
-    @property
-    def name(self) -> str:
-        """What is measured, in a word or two."""
-
-    def risk(self, at: float) -> float:
-        """Return the largest mean loss that a floor `at` allows."""
-
-    def loss(self, step: Outcomes, kind: Kind, space: LabelSpace) -> float:
-        """Return the loss of one step, in [0, 1]."""
-
-    def said(self, mean: float) -> str:
-        """Return a mean loss in the user's own words."""
-
-
-@component
-class Accuracy(Parameters):
-    """The loss is 1 where the predicted label is wrong; of numbers, where the label is outside the interval at .05.
-
-    Examples
-    --------
-    >>> Accuracy().said(0.08)
-    'right in .92'
-    """
-
-    name = "accuracy"
-
-    def risk(self, at: float) -> float:
-        """Return the share of wrong labels."""
-        return 1.0 - at
-
-    def loss(self, step: Outcomes, kind: Kind, space: LabelSpace) -> float:
-        """Return whether the predicted label is wrong."""
-        return 0.0 if kind.hit(step) else 1.0
-
-    def guess(self, prediction: Any, kind: Kind) -> float:
-        """Return the chance of a wrong label that the prediction claims; 0 if it claims none."""
-        return 1.0 - min((prediction.lower + prediction.upper) / 2, 1.0) if kind.calibrated else 0.0
-
-    def said(self, mean: float) -> str:
-        """Return the accuracy in words."""
-        return f"right in {shares(1.0 - mean)[0]}"
-
-
-@component
-class Coverage(Parameters):
-    """The loss is 1 where the true label is outside the set, or the interval, at a significance level.
-
-    Parameters
-    ----------
-    epsilon : float, default 0.05
-        One of 0.01, 0.05, 0.1 and 0.2.
-
-    Raises
-    ------
-    ValueError
-        `epsilon` is another number.
-
-    Examples
-    --------
-    >>> floor = Floor(0.85, of=Coverage(0.1))
-    >>> floor.name
-    'coverage at 0.1'
-    """
-
-    epsilon: float = param(lambda name, value: _level(name, value), default=LEVEL)
-
-    @property
-    def name(self) -> str:
-        """What is measured."""
-        return f"coverage at {self.epsilon:g}"
-
-    def risk(self, at: float) -> float:
-        """Return the share of labels missed."""
-        return 1.0 - at
-
-    def loss(self, step: Outcomes, kind: Kind, space: LabelSpace) -> float:
-        """Return whether the true label was missed."""
-        if not isinstance(kind, ErrorKind):
-            raise ValueError(f"floor must be on accuracy or cost of {kind.name}, which has no sets, got {self.name}")
-        if isinstance(kind, NumberKind):
-            low, high = step.row[2 * LEVELS.index(self.epsilon) :][:2]
-            return 0.0 if low <= step.truth <= high else 1.0
-        return 0.0 if step.probability > self.epsilon else 1.0
-
-    def guess(self, prediction: Any, kind: Kind) -> float:
-        """Return the level."""
-        return self.epsilon
-
-    def said(self, mean: float) -> str:
-        """Return the coverage in words."""
-        return f"the label covered in {shares(1.0 - mean)[0]}"
-
-
-def _level(name: str, value: Any) -> float:
-    if value not in LEVELS:
-        raise ValueError(f"{name} must be one of {', '.join(map(str, LEVELS))}, got {value!r}")
-    return float(value)
-
-
-def _table(name: str, value: Any) -> dict[Any, dict[Any, float]]:
-    """Return the costs as dicts, or say what they must be."""
-    if not isinstance(value, Mapping) or not value or not all(isinstance(row, Mapping) for row in value.values()):
-        raise TypeError(f"{name} must be a mapping of predicted labels to mappings of true ones, got {value!r}")
-    table = {one: {truth: number(name, cost) for truth, cost in row.items()} for one, row in value.items()}
-    if any(row.keys() != table.keys() for row in table.values()):
-        raise ValueError(f"{name} must have a cost for every predicted and every true label, got {value!r}")
-    found = [cost for row in table.values() for cost in row.values()]
-    if not (min(found) >= 0 and max(found) > 0):
-        raise ValueError(f"{name} must be numbers >= 0, not all 0, got {value!r}")
-    return table
-
-
-@component
-class Cost(Parameters):
-    """What it costs to take the predicted label for the true one. `Floor(at, of=Cost(...))`: the mean is at most `at`.
-
-    Parameters
-    ----------
-    costs : mapping of predicted label to mapping of true label to number >= 0
-
-    Raises
-    ------
-    TypeError, ValueError
-        The costs are not as described.
-
-    Examples
-    --------
-    >>> floor = Floor(0.5, of=Cost({"wait": {"wait": 0, "treat": 10}, "treat": {"wait": 1, "treat": 0}}))
-    >>> floor.risk, str(floor)
-    (0.05, 'a mean cost of at most 0.5')
-    """
-
-    name = "cost"
-
-    costs: Any = param(_table)
-
-    def derive(self) -> None:
-        """Find the largest cost."""
-        self.most = max(cost for row in self.costs.values() for cost in row.values())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cost) and other.costs == self.costs
-
-    def __hash__(self) -> int:
-        return hash(tuple((one, tuple(row.items())) for one, row in self.costs.items()))
-
-    def risk(self, at: float) -> float:
-        """Return the mean cost as a share of the largest."""
-        return at / self.most
-
-    def loss(self, step: Outcomes, kind: Kind, space: LabelSpace) -> float:
-        """Return the cost as a share of the largest."""
-        if self.costs.keys() != set(space.labels):
-            raise ValueError(f"costs must be of the classes {list(space.labels)!r}, got {list(self.costs)!r}")
-        return self.costs[space.decode(step.predicted)][space.decode(step.truth)] / self.most
-
-    def said(self, mean: float) -> str:
-        """Return the mean cost in words."""
-        return f"mean cost {mean * self.most:.4g}"
-
-
-WORDS = {"accuracy": Accuracy, "coverage": Coverage}
-
-
-def _loss(name: str, value: Any) -> Loss:
-    """Return what a floor is about, or say what it must be."""
-    if isinstance(value, str):
-        if value not in WORDS:
-            raise ValueError(f"{name} must be {' or '.join(map(repr, WORDS))}, Cost(...) or a loss, got {value!r}")
-        return WORDS[value]()
-    return with_methods(name, value, "'accuracy', 'coverage', Cost(...) or a loss", "risk", "loss", "said",
-                               has=["name"])  # fmt: skip
 
 
 @component
@@ -254,7 +74,7 @@ class Floor(Parameters):
     """
 
     at: float = param(number)
-    of: Any = param(_loss, default="accuracy")
+    of: Any = param(checked_loss, default="accuracy")
     level: float = param(fraction, default=0.01, kw_only=True)
     run_length: float = param(above_one, default=100_000, kw_only=True)
     chance: float = param(probability, default=1.0, kw_only=True)
@@ -285,112 +105,6 @@ class Floor(Parameters):
 def floor_of(name: str, value: Any) -> Floor:
     """Return a floor; a number is one on accuracy."""
     return instance(name, Floor(value) if is_number(value) else value, Floor, "a Floor or a number in (0, 1)")
-
-
-@component
-class FloorBets(Sums):
-    """Bets that the mean of numbers is larger than a risk r: their capital K, and their Shiryaev-Roberts sum R.
-
-    K_n = the mean over bets b of prod (1 + b (z - r)) over steps 1 to n; R_n = the sum over m < n of the same over
-    steps m + 1 to n: for each moment at which z may have become larger, one who began to bet then. Of a loss z in
-    [0, 1] the bets are 1/r times 1/64, ..., 1/2: small ones find small departures, large ones find departures soon.
-
-    Theorem. If E[z_n | past] <= r at every step, K is a nonnegative supermartingale from 1, so it ever reaches 1/a with
-    probability at most a (Ville), and R_n - n is a supermartingale from 0, so R reaches a threshold t after t steps or
-    more on average.
-
-    Labels by lot: a label is asked for with chance c. If z is the loss over c, or 0 where the label was not asked for,
-    it has the mean of the loss, and the bets are the same, and smaller ones. `guessed`: z = f + (loss - f) / c, or f,
-    with a predicted loss f; it may lie 1/c - 1 below 0, and the bets are 0.9 / (r + 1/c - 1) times 1/64, ..., 1.
-
-    Parameters
-    ----------
-    risk : float in (0, 1)
-    chance : float in (0, 1], default 1
-    guessed : bool, default False
-
-    Attributes
-    ----------
-    log, log_sum : float
-        ln K, 0 at the start; ln R.
-    lowest, highest : float
-        Between which the numbers lie.
-    """
-
-    _run = staticmethod(floor_steps)
-    _width = (2,)
-
-    risk: float = param(fraction)
-    chance: float = param(probability, default=1.0)
-    guessed: bool = param(flag, default=False)
-
-    @property
-    def bets(self) -> tuple[float, ...]:
-        """The bets, ascending."""
-        if self.guessed:
-            top = TOP / (self.risk + 1 / self.chance - 1)
-            return (*(top * bet for bet in BETS), top)
-        more = ceil(log2(1 / self.chance))
-        return (*(BETS[0] / 2**k / self.risk for k in range(more, 0, -1)), *(bet / self.risk for bet in BETS))
-
-    def derive(self) -> None:
-        """Find the range of the numbers."""
-        self.highest = 1 / self.chance
-        self.lowest = 1 - self.highest if self.guessed else 0.0
-        super().derive()
-
-    @property
-    def constants(self) -> Any:
-        """The risk and the bets."""
-        return self.risk, *self.bets
-
-    @property
-    def size(self) -> int:
-        """Steps, ln K, ln R; of each bet both logarithms."""
-        return 3 + 2 * len(self.bets)
-
-    def begin(self) -> Floats:
-        """Return the memory before the first step: every sum is empty."""
-        memory = np.zeros(self.size)
-        memory[2], memory[3 + len(self.bets) :] = NOTHING, NOTHING
-        return memory
-
-    def forget(self) -> None:
-        """Reset the Shiryaev-Roberts sum."""
-        fresh = self.begin()
-        self._memory[2], self._memory[3 + len(self.bets) :] = fresh[2], fresh[3 + len(self.bets) :]
-
-    @property
-    def log(self) -> float:
-        """ln K; 0 at the start."""
-        return self._memory.item(1)
-
-    @property
-    def log_sum(self) -> float:
-        """ln R; -1e308 at the start."""
-        return self._memory.item(2)
-
-    def update(self, z: float) -> None:
-        """Bet on one number.
-
-        Raises
-        ------
-        TypeError, ValueError
-            It is not a number in the range; nothing changes.
-        """
-        if not is_number(z):
-            raise TypeError(f"z must be a number, got {z!r}")
-        if not self.lowest <= z <= self.highest:
-            raise ValueError(f"z must lie in [{self.lowest:g}, {self.highest:g}], got {z!r}")
-        self._one[0] = z
-        self._run(self._constants, self._memory, self._one, self._out)
-
-    def update_many(self, zs: Any) -> Floats:
-        """Bet on (m,) numbers in order; return (m, 2): ln K and ln R after each."""
-        clean = np.ascontiguousarray(zs, np.float64)
-        if clean.ndim != 1 or not ((clean >= self.lowest) & (clean <= self.highest)).all():
-            raise ValueError(f"zs must be a 1-D array of numbers in [{self.lowest:g}, {self.highest:g}], got {zs!r}")
-        return self._many(clean)
 
 
 def _bets(watch: FloorWatch) -> FloorBets:
