@@ -32,7 +32,11 @@ from sklearn.svm import SVC
 from venn import taxonomies
 from venn.adapters.svc import CrossVennAbers, ProbabilitySVC
 from venn.maps.abers import BrierMerge, LogMerge, cross_venn_abers
-from venn.maps.fits import Binning, Isotonic, OneVsAll, Platt, Temperature
+from venn.maps.binning import Binning
+from venn.maps.isotonic import Isotonic
+from venn.maps.one_vs_all import OneVsAll
+from venn.maps.platt import Platt
+from venn.maps.temperature import Temperature
 from venn.taxonomies import AdaptiveMarginBins, Argmax, MarginBins, ScoreBins
 
 ONE_SPLIT = ShuffleSplit(1, test_size=0.3, random_state=0)

@@ -14,17 +14,12 @@ from scipy.special import expit, log_expit
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
-from venn.maps.fits import (
-    BetaCalibration,
-    Binning,
-    EqualFrequency,
-    EqualWidth,
-    FittedBetaCalibration,
-    Isotonic,
-    OneVsAll,
-    Platt,
-    Temperature,
-)
+from venn.maps.beta_calibration import BetaCalibration, FittedBetaCalibration
+from venn.maps.binning import Binning, EqualFrequency, EqualWidth
+from venn.maps.isotonic import Isotonic
+from venn.maps.one_vs_all import OneVsAll
+from venn.maps.platt import Platt
+from venn.maps.temperature import Temperature
 
 BINARY = {
     "Platt": Platt(),

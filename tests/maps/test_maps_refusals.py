@@ -7,7 +7,9 @@ import pytest
 from test_maps import BINARY, SEVERAL, binary_data, class_data
 
 from venn.machines.machine import NotConverged
-from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, Platt
+from venn.maps.beta_calibration import BetaCalibration
+from venn.maps.binning import Binning, EqualFrequency
+from venn.maps.platt import Platt
 
 BAD = {
     "NaN score": ([0.0, np.nan], [0, 1], None, "scores must be finite, got nan at"),
@@ -76,6 +78,6 @@ def test_no_optimum_is_an_error(monkeypatch):
         Platt().fit([-1e300, -1e299, 1e299, 1e300], [0, 1, 0, 1])
     far = [-1e200, -1.0, 2.0, 1e200], [0, 1, 0, 1]
     assert BetaCalibration().fit(*far)(far[0]) == pytest.approx([0, 0.5, 0.5, 1], abs=1e-12)
-    monkeypatch.setattr("venn.maps.fits.ROUNDS", 3)
+    monkeypatch.setattr("venn.maps.beta_calibration.ROUNDS", 3)
     with pytest.raises(NotConverged, match="beta calibration must converge within 3 steps"):
         BetaCalibration().fit(*far)

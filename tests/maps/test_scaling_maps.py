@@ -14,7 +14,8 @@ from test_scaling import FakeMachine, FixedMachine, binary, binning, isotonic, p
 
 from venn._compiled.scaling import objective, sort_again
 from venn.machines.machine import NotConverged
-from venn.maps.fits import EqualFrequency, EqualWidth, Isotonic
+from venn.maps.binning import EqualFrequency, EqualWidth
+from venn.maps.isotonic import Isotonic
 
 # Platt
 

@@ -12,7 +12,12 @@ from naive import scaling as naive
 
 import venn
 from venn.machines.machine import Bag
-from venn.maps.fits import BetaCalibration, Binning, EqualFrequency, EqualWidth, Isotonic, OneVsAll, Platt, Temperature
+from venn.maps.beta_calibration import BetaCalibration
+from venn.maps.binning import Binning, EqualFrequency, EqualWidth
+from venn.maps.isotonic import Isotonic
+from venn.maps.one_vs_all import OneVsAll
+from venn.maps.platt import Platt
+from venn.maps.temperature import Temperature
 from venn.predictors.scaling import LeaveOneOutScores, ScoreCalibrator
 
 

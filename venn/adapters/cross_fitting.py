@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from venn._compiled.hulls import LIMIT
 from venn.maps.abers import Merge, VennAbers, checked_merge
 from venn.maps.contract import ScoreMap
-from venn.maps.fits import OneVsAll
+from venn.maps.one_vs_all import OneVsAll
 from venn.parameters import Parameters
 from venn.prediction import NOTHING, Bools, Floats, Integers, RowMean
 from venn.predictors.blocks import ManyMultiprobabilities

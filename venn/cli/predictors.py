@@ -7,8 +7,12 @@ from functools import partial
 from typing import Any
 
 from venn.machines.machine import Machine
+from venn.maps.beta_calibration import BetaCalibration
+from venn.maps.binning import Binning
 from venn.maps.contract import ScoreMap
-from venn.maps.fits import BetaCalibration, Binning, Isotonic, Platt, Temperature
+from venn.maps.isotonic import Isotonic
+from venn.maps.platt import Platt
+from venn.maps.temperature import Temperature
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal

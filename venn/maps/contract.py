@@ -395,3 +395,23 @@ def follower_of(score_map: ScoreMap, classes: Sequence[Label]) -> Follower:
     """Return the follower of a map: its own, if it has one."""
     own = getattr(score_map, "follower", None)
     return Refitting(score_map) if own is None else own(classes)
+
+
+class Fitted:
+    """Equality by value, and arrays that cannot be written to."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(np.array_equal(a, b) for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
