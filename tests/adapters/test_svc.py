@@ -31,9 +31,10 @@ from sklearn.svm import SVC
 
 from venn import taxonomies
 from venn.adapters.svc import CrossVennAbers, ProbabilitySVC
-from venn.maps.abers import BrierMerge, LogMerge, cross_venn_abers
 from venn.maps.binning import Binning
+from venn.maps.cross_abers import cross_venn_abers
 from venn.maps.isotonic import Isotonic
+from venn.maps.merges import BrierMerge, LogMerge
 from venn.maps.one_vs_all import OneVsAll
 from venn.maps.platt import Platt
 from venn.maps.temperature import Temperature

@@ -19,7 +19,9 @@ from naive.merging import alike
 from sklearn.linear_model import LogisticRegression
 
 import venn
-from venn.maps.abers import BrierMerge, OneVsAllAbers, VennAbers
+from venn.maps.abers import VennAbers
+from venn.maps.merges import BrierMerge
+from venn.maps.one_vs_all_abers import OneVsAllAbers
 from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.monitors.sums import CalibrationBins
 from venn.online.checkpoint import pack, unpack

@@ -24,7 +24,7 @@ from venn.adapters.checks import FromOdds
 from venn.adapters.cross_fitting import Abers, CrossFold, disjoint_splits, rows_of
 from venn.machines.frozen import METHODS, FrozenScorer, clean_rows, read_alone
 from venn.machines.tables import has_names
-from venn.maps.abers import Merge
+from venn.maps.merges import Merge
 from venn.prediction import Floats, Label
 from venn.turns import TakesTurns, asks, turn_of
 

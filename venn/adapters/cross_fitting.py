@@ -13,8 +13,9 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
 from venn._compiled.hulls import LIMIT
-from venn.maps.abers import Merge, VennAbers, checked_merge
+from venn.maps.abers import VennAbers
 from venn.maps.contract import ScoreMap
+from venn.maps.merges import Merge, checked_merge
 from venn.maps.one_vs_all import OneVsAll
 from venn.parameters import Parameters
 from venn.prediction import NOTHING, Bools, Floats, Integers, RowMean
