@@ -2,7 +2,6 @@
 
 from .bank import Bank as Bank
 from .bank import Member as Member
-from .bank import Mixture as Mixture
 from .base import BaseHypotheses as BaseHypotheses
 from .base import BaseMachine as BaseMachine
 from .frozen import FrozenScorer as FrozenScorer
@@ -21,6 +20,7 @@ from .least_squares import LeastSquaresSVM as LeastSquaresSVM
 from .machine import Bag as Bag
 from .machine import NotConverged as NotConverged
 from .machine import ScoreTable as ScoreTable
+from .mixture import Mixture as Mixture
 from .number_stack import NumberStack as NumberStack
 from .scale import Scale as Scale
 from .stack import Stack as Stack
