@@ -16,7 +16,8 @@ from venn.machines.kernels import checked_kernel
 from venn.machines.least_squares import SMALLEST, LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables, code_of
 from venn.machines.ridge import RidgeSystem
-from venn.machines.store import Content, SharedStore, Storing, all_one, same
+from venn.machines.shared_store import SharedStore, same
+from venn.machines.store import Content, Storing, all_one
 from venn.machines.threads import side_by_side
 from venn.machines.window import Around, inside
 from venn.parameters import flag, has_methods, integer, several_positive

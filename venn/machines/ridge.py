@@ -13,7 +13,8 @@ from scipy.linalg.lapack import dtrtri
 from venn._compiled import distribution
 from venn._compiled import ridge as compiled
 from venn.machines.machine import NotConverged, doubled, grown
-from venn.machines.store import Content, KernelRows, ObjectStore, check_row, same
+from venn.machines.shared_store import KernelRows, same
+from venn.machines.store import Content, ObjectStore, check_row
 from venn.machines.threads import one_thread
 from venn.prediction import Floats
 from venn.saved import checked_keys, restored_finite, restored_float, restored_int
