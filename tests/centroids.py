@@ -9,7 +9,8 @@ import numpy as np
 
 from venn.labels import checked_labels
 from venn.machines.base import BaseHypotheses, PlacedTable
-from venn.machines.machine import Bag, ScoreTable, Tables, clean_object, code_of, doubled, grown
+from venn.machines.machine import Bag, ScoreTable, Tables, code_of, doubled, grown
+from venn.machines.objects import clean_object
 from venn.machines.store import ObjectStore, Storing
 from venn.prediction import Floats, Integers, Label
 from venn.saved import checked_keys, component, param, restored_codes, restored_finite

@@ -10,7 +10,7 @@ from naive import coins
 from scipy import sparse, stats
 
 from venn.machines.digests import digest_of, digests_of
-from venn.machines.frozen import clean_rows
+from venn.machines.objects import clean_rows
 from venn.machines.sparse import clean_sparse, rows_of
 
 

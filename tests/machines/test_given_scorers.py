@@ -27,6 +27,7 @@ import streams
 import venn
 from venn.machines import FrozenRegressor, frozen
 from venn.machines.frozen import FrozenScorer
+from venn.machines.objects import clean_rows
 from venn.machines.tables import TableRows, alike_cells
 from venn.maps import Platt
 from venn.predictors import InductiveDistribution
@@ -125,7 +126,7 @@ def test_encoders_and_text_go_in_blocks_as_alone(classes, monkeypatch):
     scorer, rows = FrozenScorer(pipeline), mixed_rows(120)
     transform, calls = ColumnTransformer.transform, []
     monkeypatch.setattr(ColumnTransformer, "transform", lambda *a, **k: calls.append(1) or transform(*a, **k))
-    together = scorer.score_alone(frozen.clean_rows(rows, 4, tuple(MIXED), missing=True))
+    together = scorer.score_alone(clean_rows(rows, 4, tuple(MIXED), missing=True))
     assert len(calls) == 12 if classes == 2 else len(calls) > 100  # kinds of cells: 2 of city, 3 of age, 2 of n
     assert together.tobytes() == np.concatenate([scorer.scores(x)[None] for x in rows]).tobytes()
     frames = [TableRows(np.array([list(x.values())], object), tuple(MIXED)).frame() for x in rows[:20]]

@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import venn
 from venn.machines import FrozenRegressor, FrozenScorer
 from venn.machines.digests import digests_of
-from venn.machines.frozen import clean_rows
+from venn.machines.objects import clean_rows
 from venn.machines.tables import TableRows
 from venn.online.chain import copy_object, decode_object, encode_object
 from venn.predictors import InductiveDistribution

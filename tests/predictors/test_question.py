@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import venn
-from venn.machines import frozen
+from venn.machines import objects
 from venn.saved import same_content
 
 RNG = np.random.default_rng(0)
@@ -49,8 +49,8 @@ class Shifted(venn.InductiveVennAbers):
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_object_is_cleaned_once_in_a_step(kind, monkeypatch):
     model = venn.Forecaster(scorer=FITTED)
-    cleaned, clean = [], frozen.clean_object
-    monkeypatch.setattr(frozen, "clean_object", lambda *given: cleaned.append(1) or clean(*given))
+    cleaned, clean = [], objects.clean_object
+    monkeypatch.setattr(objects, "clean_object", lambda *given: cleaned.append(1) or clean(*given))
     for x, y in zip(map(KINDS[kind], X[20:]), Y[20:], strict=True):
         model.predict_one(x)
         model.learn_one(x, y)

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from venn._compiled.hulls import LIMIT
 from venn.distribution import interval_score
-from venn.machines.frozen import clean_rows
 from venn.machines.machine import check_columns
+from venn.machines.objects import clean_rows
 from venn.online import checkpoint
 from venn.parameters import fraction, share
 from venn.prediction import TIE, Floats, Label

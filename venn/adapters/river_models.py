@@ -12,7 +12,7 @@ import numpy as np
 from venn.adapters.river import Points, base, checked_names, finite, like, untaught
 from venn.distribution import NormalDistribution, NumberPrediction
 from venn.labels import Classes, HasLabels, Real, space_of
-from venn.machines.machine import clean_object
+from venn.machines.objects import clean_object
 from venn.parameters import fraction, has_methods
 from venn.prediction import Forecast, Label
 from venn.predictors.learning import Predictor, checked_predictor

@@ -11,10 +11,10 @@ import numpy as np
 
 from venn.labels import checked_labels
 from venn.machines.base import BaseHypotheses, in_bag
-from venn.machines.frozen import clean_rows
 from venn.machines.kernels import checked_kernel
 from venn.machines.least_squares import SMALLEST, LeastSquaresHypotheses, Supposed
 from venn.machines.machine import Bag, NotConverged, ScoreTable, Tables, code_of
+from venn.machines.objects import clean_rows
 from venn.machines.ridge import RidgeSystem
 from venn.machines.shared_store import SharedStore, same
 from venn.machines.store import Content, Storing, all_one

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.ranks import dense_digests, sparse_digests
-from venn.machines.frozen import ObjectRows
+from venn.machines.objects import ObjectRows
 from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
 from venn.machines.tables import TableRows, is_number
 
@@ -22,7 +22,7 @@ def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
     Examples
     --------
     >>> import numpy as np
-    >>> from venn.machines.frozen import clean_rows
+    >>> from venn.machines.objects import clean_rows
     >>> one, same, other = digests_of(clean_rows([[0.5, 0.0], [0.5, -0.0], [0.0, 0.5]], None)).tolist()
     >>> one == same, one == other
     (True, False)

@@ -9,27 +9,24 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from venn._compiled.ranks import all_finite
 from venn._compiled.rows import sparse_linear_scores
 from venn._compiled.scorecard import linear_scores, softmax
-from venn.machines.machine import all_real, check_columns, clean_object, is_table, known, strange_rows
+from venn.machines.objects import ObjectRows, clean_row, clean_rows
 from venn.machines.reference_answers import MUST, AnotherModel, ReferenceAnswers
-from venn.machines.sparse import SparseRows, clean_sparse, is_sparse
+from venn.machines.sparse import SparseRows
 from venn.machines.tables import (
     TableRows,
     alike_cells,
-    by_name,
     categories_of,
     codes_of,
     columns_of,
     innermost,
-    rows_by_name,
     unwrapped,
-    with_text,
 )
 from venn.machines.threads import asked, one_thread
 from venn.machines.trees import FlatTrees
@@ -57,121 +54,6 @@ LOG_ODDS = frozenset({
 ROUNDED = 1e-3  # how far from 1 the sum of probabilities may be that were computed in single precision, or rounded
 EIGHT = 8  # classes, from which on numpy adds a row's numbers in another order where rows are many
 FEW = 1024  # rows that are scored by one thread
-ObjectRows: TypeAlias = Floats | SparseRows | TableRows  #: n objects: rows (n, d)
-
-
-def clean_rows(X: Any, features: int | None, names: tuple[str, ...] | None = None, missing: bool = False) -> ObjectRows:
-    """Return `X` as finite (n, d) float64 rows, without a copy where possible, or say what is wrong with it.
-
-    NaN may stand in them if `missing`, and with `names` also text: such rows stay as they are. Columns of an array go
-    by position; a sparse one stays sparse. A table must have the columns `names`, in their order; without names it is
-    refused.
-    """
-    if isinstance(X, TableRows):
-        if missing and X.names == names:
-            return X
-        X = X.cells
-    if is_sparse(X):
-        return clean_sparse("X", X, features)
-    if names is not None:
-        check_columns(X, names)
-        X = rows_by_name(X, names)
-    elif is_table(X):
-        raise TypeError(
-            f"X must be an array, for no column names are known here to compare with, got a {type(X).__name__}: "
-            "X.to_numpy() goes by position"
-        )
-    if np.ma.isMaskedArray(X):
-        raise TypeError(f"X must have no masked values, got {X!r}")
-    try:
-        rows = np.asarray(X)
-        if rows.dtype.kind not in "fiub" and not all_real(rows):
-            raise TypeError
-    except (TypeError, ValueError):
-        cells = X if isinstance(X, list | tuple) else np.asarray(X, object)
-        table = None if names is None or not missing else with_text("X", cells, names)
-        if table is not None:
-            return table
-        raise TypeError(f"X must be rows of numbers (n, d), got {strange_rows(X)}") from None
-    if rows.ndim != 2 or rows.shape[1] == 0:
-        raise ValueError(f"X must be two-dimensional (n, d), got shape {rows.shape}: one object x is X = [x]")
-    if features is not None and rows.shape[1] != features:
-        raise ValueError(f"X must have {features} features as the first object had, got {rows.shape[1]}")
-    clean: Floats = np.ascontiguousarray(rows, np.float64)
-    if not np.isfinite(clean).all():
-        where = np.argwhere(~known(clean, missing))
-        if len(where):
-            i, f = where[0].tolist()
-            raise ValueError(f"X must be finite, got {clean[i, f]} at row {i}, feature {f}")
-        clean = np.where(np.isnan(clean), np.nan, clean)  # of the same bits in every row
-    return clean
-
-
-class Query:
-    """One object that a panel asks its predictors about, or teaches them: it is cleaned once, however many read it.
-
-    Attributes
-    ----------
-    x : object
-        What the user gave, for those who are not ours.
-    key : object
-        What tells it from other objects; None if nothing does.
-    said : dict
-        What was said of it since the last example, by the predictor's identity; its clean form by what a machine is.
-    answered : object
-        A mark that a panel leaves when all its predictors have answered.
-    """
-
-    __slots__ = ("_row", "_taken", "answered", "key", "said", "x")
-
-    def __init__(self, x: Any, key: Any = None) -> None:
-        self.x, self.key = x, key
-        self.said: dict[Any, Any] = {}
-        self.answered: Any = None
-        self._row: ObjectRows
-        self._taken: tuple[Any, ...] | None = None  # how the row was made: names, and whether NaN may stand in it
-
-    def __reduce__(self) -> Any:
-        return Query, (None,)  # a copy of a predictor that keeps a question has been asked nothing
-
-    def row(self, features: int | None, names: tuple[str, ...] | None, missing: bool) -> ObjectRows:
-        """Return it as a row (1, d), or say what is wrong with it."""
-        if self._taken != (names, missing) or self._row.shape[1] != features is not None:
-            self._taken = None
-            self._row = clean_row(self.x, features, names, missing)
-            self._taken = names, missing
-        return self._row
-
-
-def object_of(x: Any) -> Any:
-    """Return the object that a question is about, or the object itself."""
-    return x.x if type(x) is Query else x
-
-
-def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None, missing: bool = False) -> ObjectRows:
-    """Return one object as a row (1, d), or say what is wrong with it; a sparse one stays sparse.
-
-    NaN may stand in it if `missing`, and with `names` also text. If it carries names, as a dict, a row of a table or a
-    named tuple does, they must be `names`.
-    """
-    if type(x) is Query:
-        return x.row(features, names, missing)
-    if type(x) is not np.ndarray and is_sparse(x):
-        return clean_sparse("x", x, features)
-    if isinstance(x, TableRows):
-        if missing and x.names == names:
-            return x
-        x = x.cells[0]
-    if names is None:
-        return clean_object(x, features, missing)[None]
-    x = by_name(x, names)
-    try:
-        return clean_object(x, features, missing)[None]
-    except TypeError:
-        table = with_text("x", [x], names) if missing else None
-        if table is None:
-            raise
-        return table
 
 
 class KeptEstimator(NamedTuple):

@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.frozen import Answers, GivenScorer, KeptEstimator, ObjectRows, copied
+from venn.machines.frozen import Answers, GivenScorer, KeptEstimator, copied
 from venn.machines.machine import check_names
+from venn.machines.objects import ObjectRows
 from venn.machines.rulers import FamilyScale, QuantileScale, Ruler, family_name
 from venn.machines.tables import columns_of, has_classes
 from venn.parameters import array_of, has_methods, not_negative, optional

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cache
-from reprlib import repr as short
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from venn._compiled.ranks import all_finite
-from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, rows_of
-from venn.parameters import REAL, TRUTH, positive, python_value, with_methods
-from venn.prediction import Bools, Floats, Integers, Label
-
-# --------------------------------------------------------------------------------------------------------------- checks
-# Checks of what a machine is given: an object, a label, a place, weights; all say what is wrong.
-
-ENCODE = "encode text first, or give a fitted pipeline that does so: FrozenScorer(pipe) takes rows of its table"
+from venn.parameters import positive, python_value, with_methods
+from venn.prediction import Floats, Integers, Label
 
 
 def code_of(y: Any, codes: dict[Label, int]) -> int:
@@ -191,114 +181,6 @@ def fields_of(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the fields of a named tuple, as a loop over the rows of a table gives, whose columns have these names."""
     row: Any = namedtuple("row", names, rename=True)  # type: ignore[misc]
     return row._fields
-
-
-def clean_object(x: Any, features: int | None, missing: bool = False) -> Floats:
-    """Return `x` as a finite (d,) float64 array, or say what is wrong with it; NaN may stand in it if `missing`."""
-    # A copy; -0.0 and 0.0 become one value, because equal objects must have equal bytes.
-    clean = x + 0.0 if type(x) is np.ndarray and x.dtype.char == "d" else _converted(x)
-    if clean.ndim != 1 or clean.size == 0:
-        raise ValueError(f"x must have one dimension and at least one feature, got shape {clean.shape}")
-    if features is not None and clean.size != features:
-        raise ValueError(f"x must have {features} features as the first object had, got {clean.size}")
-    if not all_finite(clean):
-        where = np.flatnonzero(~known(clean, missing))
-        if len(where):
-            raise ValueError(f"x must be finite, got {clean[where[0]]} at feature {where[0]}")
-        clean[np.isnan(clean)] = np.nan  # those of other bits too
-    return clean
-
-
-def in_form(x: Any, features: int | None, sparse: bool) -> Floats | SparseRows:
-    """Return `x` clean, as a sparse row or as an array, whatever it is, or say what is wrong with it."""
-    if is_sparse(x):
-        row = clean_sparse("x", x, features)
-        return row if sparse else row.toarray()[0]
-    dense = clean_object(x, features)
-    return rows_of(dense[None]) if sparse else dense
-
-
-def known(values: Floats, missing: bool) -> Bools:
-    """Return which values may stand in an object: finite ones, and NaN if `missing`."""
-    return ~np.isinf(values) if missing else np.isfinite(values)
-
-
-def _converted(x: Any) -> Floats:
-    """Return a copy of `x` as float64, of any shape, or say what is wrong with it."""
-    if is_table(x):
-        raise TypeError(
-            f"x must be one object, a sequence of numbers, got a {type(x).__name__}: a loop over "
-            "streams.from_arrays(X, y) gives its rows, and predict_many, where a predictor has it, takes all at once"
-        )
-    if is_sparse(x):
-        raise TypeError(
-            f"x must be dense here, got a sparse {type(x).__name__}: pass x.toarray().ravel(), or use a machine with a "
-            "kernel, such as LeastSquaresSVM"
-        )
-    names = None if isinstance(x, Mapping) else names_in(x)
-    if names is not None:
-        check_index(x)
-        series = "x.to_numpy()" if fields_in(x) is None else "a list of its values"
-        values = "list(x)" if isinstance(x, tuple) else series
-        raise TypeError(
-            f"x must be a sequence of numbers, for no names are known here to compare with, got a {type(x).__name__} "
-            f"with the names {names!r}: {values} goes by position"
-        )
-    if np.ma.isMaskedArray(x):
-        raise TypeError(f"x must have no masked values, got {x!r}")
-    try:
-        clean = np.asarray(x)
-        if clean.dtype.kind not in "fiub" and not all_real(clean):
-            raise TypeError
-        converted: Floats = clean.astype(np.float64) + 0.0
-    except (TypeError, ValueError):
-        for j, value in enumerate(x if isinstance(x, list | tuple) else ()):
-            if isinstance(value, int) and abs(value) > sys.float_info.max:  # it may have too many digits to be shown
-                bits = value.bit_length()
-                raise ValueError(f"x must be finite, got an integer of {bits} bits at feature {j}") from None
-        raise TypeError(f"x must be a sequence of numbers, got {_strange(x)}") from None
-    return converted
-
-
-def _strange(x: Any) -> str:
-    """Return what is no sequence of numbers, and what to give instead."""
-    if isinstance(x, str):
-        return f"{x!r}: a loop over a data frame gives names of columns, one over streams.from_arrays(X, y) gives rows"
-    if isinstance(x, Mapping):
-        return f"the mapping {x!r}: give the values alone, list(x.values()), always in the same order"
-    if isinstance(x, Iterable) and not (isinstance(x, np.ndarray) and not x.ndim):
-        for j, value in enumerate(x):
-            if isinstance(value, str):
-                return f"{value!r} at feature {j}: {ENCODE}"
-    return repr(x)
-
-
-def all_real(cells: NDArray[Any]) -> bool:
-    """Whether an array of objects holds numbers and truth values only, as a table does that has columns of both."""
-    if cells.dtype.kind != "O" or not all(isinstance(value, (*REAL, *TRUTH)) for value in cells.flat):
-        return False
-    try:
-        cells.astype(np.float64)
-    except OverflowError:  # an integer that no float holds
-        return False
-    return True
-
-
-def strange_rows(X: Any) -> str:
-    """Return what is no row of numbers among the rows X, and what to give instead if it is text."""
-    try:
-        cells = np.asarray(X, object)  # the cells as they were: numpy turns numbers beside text into text
-    except ValueError:
-        cells = np.empty(0, object)
-    for place, value in np.ndenumerate(cells) if cells.ndim == 2 else ():
-        if not isinstance(value, (*REAL, *TRUTH)):
-            i, j = place
-            return f"{value!r} at row {i}, feature {j}" + (f": {ENCODE}" if isinstance(value, str) else "")
-    return short(X)
-
-
-# -------------------------------------------------------------------------------------------------------------- machine
-# The contract between a machine and its readers: what it would look like under each hypothesis.
 
 
 class NotConverged(RuntimeError):

@@ -13,8 +13,8 @@ import numpy as np
 from venn._compiled.rows import Rows
 from venn.labels import LabelSpace, space_of
 from venn.machines.base import KeptMachine
-from venn.machines.frozen import Query, object_of
-from venn.machines.machine import checked_place, code_of, in_form
+from venn.machines.machine import checked_place, code_of
+from venn.machines.objects import Query, in_form, object_of
 from venn.machines.sparse import SparseRows, is_sparse, rows_of
 from venn.parameters import TRUTH, Parameters, flag, integer, number, optional
 from venn.prediction import Floats, Label

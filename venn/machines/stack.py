@@ -14,9 +14,9 @@ from venn._compiled.rows import landmark_scores
 from venn._compiled.scorecard import linear_scores
 from venn.labels import checked_labels, label_space
 from venn.machines.fit_ahead import Fits
-from venn.machines.frozen import clean_row
 from venn.machines.kernels import MultiscaleLaplacian, rate_of
 from venn.machines.machine import NotConverged
+from venn.machines.objects import clean_row
 from venn.machines.scale import ColumnScale, middle, restored_scale
 from venn.machines.sparse import SparseRows
 from venn.machines.threads import one_thread

@@ -13,7 +13,8 @@ from venn._compiled.rows import Rows
 from venn.labels import checked_labels
 from venn.machines.base import ExampleTable
 from venn.machines.kernels import Kernel, checked_kernel, needs_scale
-from venn.machines.machine import checked_class_weights, checked_weight, code_of, doubled, grown, in_form
+from venn.machines.machine import checked_class_weights, checked_weight, code_of, doubled, grown
+from venn.machines.objects import in_form
 from venn.machines.scale import OnScale
 from venn.machines.sparse import SparseRows, is_sparse
 from venn.parameters import positive

@@ -14,7 +14,8 @@ from venn._compiled.scaling import apply_platt, fit_platt
 from venn.labels import checked_labels
 from venn.machines.kernels import RBF, Kernel, checked_kernel, fitted_to
 from venn.machines.least_squares import LeastSquaresSVM
-from venn.machines.machine import clean_object, code_of
+from venn.machines.machine import code_of
+from venn.machines.objects import clean_object
 from venn.machines.sparse import clean_sparse, is_sparse
 from venn.machines.threads import one_thread
 from venn.parameters import class_codes, positive

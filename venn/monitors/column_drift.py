@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from venn._compiled.martingales import WIDTH, bet_each, rank_columns
-from venn.machines.machine import check_index, check_row, clean_object, grown, names_in
+from venn.machines.machine import check_index, check_row, grown, names_in
+from venn.machines.objects import clean_object
 from venn.machines.tables import as_mapping
 from venn.monitors.alarms import Alarm, odds, shares
 from venn.monitors.change_point import MEMORY, ChangePoint, change_of_counts, change_point, of_p_values

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from venn._compiled import strangers
-from venn.machines.machine import clean_object, grown
+from venn.machines.machine import grown
+from venn.machines.objects import clean_object
 from venn.monitors.martingales import CompositeJumper, Martingale, Power
 from venn.parameters import array_of, fraction, integer, optional
 from venn.prediction import Bools, Floats

@@ -12,11 +12,12 @@ import numpy as np
 
 from venn.labels import Real
 from venn.machines.bank import Bank
-from venn.machines.frozen import FrozenScorer, Query, object_of
+from venn.machines.frozen import FrozenScorer
 from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.mixture import Mixture
 from venn.machines.number_stack import NumberStack
+from venn.machines.objects import Query, object_of
 from venn.machines.scale import FIRST, Scale, checked_ranges
 from venn.machines.stack import Stack
 from venn.monitors.floor import FLOOR, Floor, FloorWatch, floor_of

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from venn.machines.frozen import ObjectRows, clean_rows
+from venn.machines.objects import ObjectRows, clean_rows
 from venn.monitors.monitor import Monitor
 from venn.online.one_row import BY_SCORES, REFITTED, WEIGHED
 from venn.online.panel import Panel

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from venn.machines.frozen import Query
+from venn.machines.objects import Query
 from venn.prediction import Floats
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.distribution_mixture import DistributionMixture

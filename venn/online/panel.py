@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from venn.labels import HasLabels, space_of
-from venn.machines.frozen import Query, clean_rows
+from venn.machines.objects import Query, clean_rows
 from venn.machines.window import taught
 from venn.monitors.episodes import Episodes, episodes_of
 from venn.monitors.floor import FloorWatch

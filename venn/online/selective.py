@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from venn.labels import HasLabels, Real
-from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import grown
+from venn.machines.objects import clean_row, clean_rows
 from venn.machines.sparse import is_sparse
 from venn.machines.tables import TableRows, is_gap
 from venn.monitors.kinds import kept, kind_of

@@ -10,9 +10,9 @@ import numpy as np
 from venn.distribution import NestedIntervals, NormalDistribution, PredictiveDistribution
 from venn.labels import Real
 from venn.machines.digests import digest_of
-from venn.machines.frozen import object_of
 from venn.machines.kernel_ridge import Lines
 from venn.machines.machine import checked_machine
+from venn.machines.objects import object_of
 from venn.machines.window import inside
 from venn.parameters import fraction, integer, number, optional
 from venn.prediction import ClassIntervals, Floats, Integers

@@ -11,7 +11,7 @@ import numpy as np
 from venn.distribution import NestedIntervals, PredictiveDistribution, central_ranks, nested_rank, quantile_rank
 from venn.labels import Real, space_of
 from venn.machines.digests import digests_of
-from venn.machines.frozen import ObjectRows
+from venn.machines.objects import ObjectRows
 from venn.machines.rulers import LOCATION_SCALE, Ruler, ruler_of
 from venn.parameters import integer, share
 from venn.prediction import Bools, Floats, Integers, significance

@@ -10,10 +10,10 @@ import numpy as np
 from venn.distribution import PredictiveDistribution
 from venn.labels import Real
 from venn.machines.digests import digests_of
-from venn.machines.frozen import ObjectRows, clean_row
 from venn.machines.kernel_ridge import KernelRidge, Lines
 from venn.machines.kernels import MultiscaleLaplacian
 from venn.machines.number_stack import NumberFit
+from venn.machines.objects import ObjectRows, clean_row
 from venn.machines.scale import Scale, ScaleLike, checked_scale
 from venn.machines.shapes import PLAIN, Shape, nearest, within
 from venn.machines.stack import dense

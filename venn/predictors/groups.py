@@ -9,8 +9,8 @@ import numpy as np
 
 from venn.labels import Classes, HasLabels, space_of
 from venn.machines.base import Reread
-from venn.machines.frozen import ObjectRows
 from venn.machines.machine import Tables, checked_machine
+from venn.machines.objects import ObjectRows
 from venn.machines.sparse import is_sparse
 from venn.machines.window import Around
 from venn.parameters import integer, with_methods

@@ -10,7 +10,7 @@ from venn._compiled.counting import GRID, OFFSET
 from venn._compiled.hull_tree import pairs_of_one
 from venn._compiled.hulls import weighed_rate
 from venn._compiled.ranks import mirror, on_grid_within
-from venn.machines.frozen import ObjectRows
+from venn.machines.objects import ObjectRows
 from venn.maps import VennAbers
 from venn.maps.abers import ClassTrees
 from venn.parameters import has_methods

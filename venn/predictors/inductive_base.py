@@ -10,9 +10,8 @@ import numpy as np
 from numpy.random import default_rng
 
 from venn.labels import HasLabels, space_of
-from venn.machines import frozen
-from venn.machines.frozen import clean_row, clean_rows
 from venn.machines.machine import check_names
+from venn.machines.objects import ObjectRows, clean_row, clean_rows
 from venn.machines.stack import BaseStack
 from venn.parameters import has_methods, instance
 from venn.prediction import Bools, Floats, Integers, Label
@@ -40,7 +39,7 @@ def learned_by(machine: Any) -> int:
     return machine.learned if hasattr(machine, "learned") else machine.n
 
 
-def score_rows(scorer: Any, rows: frozen.ObjectRows) -> Floats:
+def score_rows(scorer: Any, rows: ObjectRows) -> Floats:
     """Return the (n, c) scores of n objects, by the scorer's own method for many if it has one."""
     many = getattr(scorer, "score_rows", None) or getattr(scorer, "score_many", None)
     if many is not None:
@@ -201,7 +200,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         """Whether objects may hold NaN, which the scorer itself takes or refuses."""
         return self._missing
 
-    def row_of(self, x: Any) -> frozen.ObjectRows:
+    def row_of(self, x: Any) -> ObjectRows:
         """Return one object as (1, d) float64, or say what is wrong with it."""
         return clean_row(x, self._features, self.feature_names, self._missing)
 
@@ -226,7 +225,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         """
         return self.said_of(*self.scored(x))
 
-    def said_of(self, rows: frozen.ObjectRows, scores: Floats) -> Any:
+    def said_of(self, rows: ObjectRows, scores: Floats) -> Any:
         """Return the prediction for a checked object, from the reader's input."""
         read = self._reader.nothing(1) if self.scorer is None else self._reader.predict(scores)
         block: Any = self.finished(read, rows, self.n, False)
@@ -238,20 +237,20 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         block: Any = self._reader.nothing(1)
         return block[0]
 
-    def predict_rows(self, rows: frozen.ObjectRows) -> Many:
+    def predict_rows(self, rows: ObjectRows) -> Many:
         """Return predictions for objects that have been checked."""
         return self.finished(self._predict(rows), rows, self.n, False)
 
-    def finished(self, block: Many, rows: frozen.ObjectRows, step: int, in_turn: bool) -> Many:
+    def finished(self, block: Many, rows: ObjectRows, step: int, in_turn: bool) -> Many:
         """Return predictions from the reader's output for objects: all at one step, or in turn from that step on."""
         return block
 
-    def _predict(self, rows: frozen.ObjectRows) -> Many:
+    def _predict(self, rows: ObjectRows) -> Many:
         # Objects are scored even before there is a scorer: a machine that knows nothing refuses bad ones.
         scores = self.scores_of(rows)
         return self._reader.nothing(len(rows)) if self.scorer is None else self._reader.predict(scores)
 
-    def scores_of(self, rows: frozen.ObjectRows) -> Floats:
+    def scores_of(self, rows: ObjectRows) -> Floats:
         """Return the reader's input for rows; that of the latest object is kept."""
         if len(rows) != 1:
             return self.read(rows)
@@ -260,7 +259,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
             asked = self._asked = key, self.read(rows)
         return asked[1]
 
-    def scored(self, x: Any) -> tuple[frozen.ObjectRows, Floats]:
+    def scored(self, x: Any) -> tuple[ObjectRows, Floats]:
         """Return an object as a row, and the reader's input for it; that of the latest object is kept."""
         rows = self.row_of(x)
         return rows, self.scores_of(rows)
@@ -274,7 +273,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         rows = clean_rows(X, self._features, self.feature_names, self._missing)
         return self.scores_of(rows)[:, : len(self.space.labels)]
 
-    def read(self, rows: frozen.ObjectRows) -> Floats:
+    def read(self, rows: ObjectRows) -> Floats:
         """Return the reader's input for n objects: (n, c) scores, and a column of weights if these differ."""
         scores, shift = score_rows(self._machine, rows), self.shift
         return np.column_stack([scores, shift.weights(rows)]) if isinstance(shift, CovariateShift) else scores
@@ -321,7 +320,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
 
     # ----------------------------------------------------------------- learning
 
-    def prepare(self, x: Any, y: Label) -> tuple[frozen.ObjectRows, Integers]:
+    def prepare(self, x: Any, y: Label) -> tuple[ObjectRows, Integers]:
         """Return the example as rows and class codes, or raise what learning it would raise."""
         return self.scored(x)[0], np.array([self.space.encode(y)])
 
@@ -347,7 +346,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         rows, codes = prepared or self.prepare(x, y)
         self.learn_row(rows, codes, self.scores_of(rows))
 
-    def learn_row(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> None:
+    def learn_row(self, rows: ObjectRows, codes: Integers, scores: Floats) -> None:
         """Learn one checked example from the reader's input; train if it is time."""
         calibrates = ALWAYS if self.takes_blocks else self.schedule.calibrates(self.n, 1, self._draws)
         if self.scorer is not None and calibrates[0]:
@@ -401,7 +400,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         rows, codes = self.checked_examples(X, y)
         return self.finished(self._reader.join(self._advance(rows, codes, predict=True)), rows, start, True)
 
-    def checked_examples(self, X: Any, y: Any = None) -> tuple[frozen.ObjectRows, Integers]:
+    def checked_examples(self, X: Any, y: Any = None) -> tuple[ObjectRows, Integers]:
         """Return n objects as rows and their class codes, or say what is wrong with them."""
         check_stream(X, self.feature_names)
         X, y = with_labels(X, y)
@@ -431,11 +430,11 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         """Whether `replay_scored` knows its schedule: all examples calibrate at once."""
         return type(self.schedule).calibrates is Schedule.calibrates
 
-    def predict_scored(self, rows: frozen.ObjectRows, scores: Floats) -> Many:
+    def predict_scored(self, rows: ObjectRows, scores: Floats) -> Many:
         """Return predictions from the scores of objects, all from the present state; there must be a scorer."""
         return self.finished(self._reader.predict(scores), rows, self.n, False)
 
-    def replay_scored(self, rows: frozen.ObjectRows, codes: Integers, scores: Floats) -> Many:
+    def replay_scored(self, rows: ObjectRows, codes: Integers, scores: Floats) -> Many:
         """Predict each example from its scores, then calibrate on it, in turn; `take_back` or `keep_many` must follow.
 
         No example may lie beyond the next training.
@@ -453,11 +452,11 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
             self._reader.take_back(scores, codes)
         self.n -= len(codes)
 
-    def keep_many(self, rows: frozen.ObjectRows, codes: Integers) -> None:
+    def keep_many(self, rows: ObjectRows, codes: Integers) -> None:
         """Keep examples that `replay_scored` has taken in for later trainings, and train if it is time."""
         self._keep(rows, codes, np.ones(len(rows), np.bool_))
 
-    def _advance(self, rows: frozen.ObjectRows, codes: Integers, predict: bool) -> list[Many]:
+    def _advance(self, rows: ObjectRows, codes: Integers, predict: bool) -> list[Many]:
         """Learn examples, all at once between two trainings; return their predictions if wanted."""
         blocks = [self._reader.nothing(0)]
         scores = self.scores_of(rows)  # checked before anything is learned: a later machine is of the same kind
@@ -488,7 +487,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
     def _expect(self, X: Any, codes: Any) -> None:
         self._machine.expect_rows(X, codes)
 
-    def _fit(self, X: frozen.ObjectRows, codes: Integers, calibrated: Bools) -> None:
+    def _fit(self, X: ObjectRows, codes: Integers, calibrated: Bools) -> None:
         """Train the scorer and calibrate it, each on the examples that the schedule chooses."""
         calibrates = self.schedule.split(calibrated, self._draws)
         self.scorer = None

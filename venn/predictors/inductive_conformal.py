@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from venn._compiled.ranks import contents, insert_many, no_values, of_sorted, replay_ranks, shares_of_one, with_room
 from venn.machines.digests import digests_of
-from venn.machines.frozen import ObjectRows
+from venn.machines.objects import ObjectRows
 from venn.nonconformity import ScoreMeasure
 from venn.nonconformity.own import usual_measure
 from venn.nonconformity.scores import checked_measure

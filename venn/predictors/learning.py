@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, Self, TypeVar, 
 import numpy as np
 
 from venn.labels import LabelSpace, Real
-from venn.machines import frozen
 from venn.machines.fit_ahead import Awaited
 from venn.machines.machine import checked_machine, grown
+from venn.machines.objects import ObjectRows, Query
 from venn.machines.sparse import SparseRows, rows_of
 from venn.machines.store import SparsePool
 from venn.machines.tables import TableRows
@@ -129,7 +129,7 @@ class Predictor(TakesTurns, Saved):
         self.commit(x, y, prepared)
 
 
-def put(asked: Any, question: frozen.Query) -> Any:
+def put(asked: Any, question: Query) -> Any:
     """Return what a predictor, or a machine, is asked about: the question, or the object that the user gave."""
     return question if getattr(asked, "questioned", False) else question.x
 
@@ -318,7 +318,7 @@ class OnMachine(Predictor):
 
     def of_machine(self, x: Any) -> Any:
         """Return the machine's answer about an object or a question."""
-        return self.machine.hypotheses(put(self.machine, x) if type(x) is frozen.Query else x)
+        return self.machine.hypotheses(put(self.machine, x) if type(x) is Query else x)
 
 
 def of_classes(machine: Any, instead: str = "ConformalDistribution") -> Any:
@@ -341,7 +341,7 @@ def teach_all(parts: Iterable[Any], x: Any, y: Label, notes: Iterable[Any]) -> N
     failure: Exception | None = None
     for part, prepared in zip(parts, notes, strict=True):
         try:
-            part.commit(put(part, x) if type(x) is frozen.Query else x, y, prepared)
+            part.commit(put(part, x) if type(x) is Query else x, y, prepared)
         except Exception as error:
             failure = failure or error
     if failure is not None:
@@ -362,7 +362,7 @@ class KeptExamples:
         self._sparse: SparsePool | None = None
         self._codes = np.zeros(0, space.kept)
 
-    def put(self, X: frozen.ObjectRows, codes: Integers) -> None:
+    def put(self, X: ObjectRows, codes: Integers) -> None:
         """Keep further examples."""
         n = self.n + len(X)
         if isinstance(X, TableRows):
@@ -423,7 +423,7 @@ class History:
         elif any(restored_rows(name, value) for name, value in state.items()):
             raise ValueError("history must hold the examples learned, got some of none")
 
-    def append(self, X: frozen.ObjectRows, codes: Integers, calibrates: Bools) -> None:
+    def append(self, X: ObjectRows, codes: Integers, calibrates: Bools) -> None:
         """Keep examples, and whether each calibrated when it came."""
         n = self.n + len(X)
         if n == self.n:

@@ -13,9 +13,8 @@ from scipy.special import ndtri
 from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
 from venn.machines.fit_ahead import Fits
-from venn.machines.frozen import Query, clean_row, clean_rows
-from venn.machines.machine import clean_object
 from venn.machines.number_experts import Process, QuantileForest
+from venn.machines.objects import Query, clean_object, clean_row, clean_rows
 from venn.machines.stack import KINDS, Learners, dense
 from venn.machines.threads import asked, one_thread
 from venn.parameters import above_one, integer, with_methods

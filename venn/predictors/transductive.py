@@ -9,8 +9,8 @@ import numpy as np
 from venn._compiled.hulls import classwise_pairs
 from venn._compiled.nonconformity import shares as shares_of_ranks
 from venn.machines.digests import digest_of
-from venn.machines.frozen import object_of
 from venn.machines.machine import Machine, ScoreTable, only_table, under_each
+from venn.machines.objects import object_of
 from venn.machines.window import inside
 from venn.nonconformity import Margin
 from venn.nonconformity.scores import Measure, Ranks, ScoreMeasure, checked_measure

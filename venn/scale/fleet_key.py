@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.frozen import Query
+from venn.machines.objects import Query
 from venn.monitors.key_evidence import KeyEvidence
 from venn.monitors.shared_level import trainings
 from venn.monitors.sources import usual_sources

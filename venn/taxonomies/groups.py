@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from venn.machines.frozen import ObjectRows
 from venn.machines.machine import ScoreTable
+from venn.machines.objects import ObjectRows
 from venn.machines.sparse import SparseRows
 from venn.parameters import instance
 from venn.prediction import Bools, Floats, Integers
