@@ -22,7 +22,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from venn.adapters import checks
 from venn.adapters.checks import FromOdds
 from venn.adapters.cross_fitting import Abers, CrossFold, disjoint_splits, rows_of
-from venn.machines.frozen import METHODS, FrozenScorer, read_alone
+from venn.machines.estimators import METHODS, read_alone
+from venn.machines.frozen import FrozenScorer
 from venn.machines.objects import clean_rows
 from venn.machines.tables import has_names
 from venn.maps.merges import Merge

@@ -22,7 +22,7 @@ from venn.cli.errors import in_shell
 from venn.cli.modules import found_in_module, told
 from venn.cli.options import CODE, DECLARED, Config
 from venn.cli.predictors import FORECASTER
-from venn.machines.frozen import labels_of, method_of
+from venn.machines.estimators import labels_of, method_of
 from venn.machines.machine import as_known
 from venn.machines.tables import codes_of, columns_of, has_classes, is_gap, is_number, known_categories, unwrapped
 from venn.online.forecaster import Forecaster, of_numbers

@@ -2,112 +2,60 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 import zlib
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from venn._compiled.ranks import all_finite
 from venn._compiled.rows import sparse_linear_scores
 from venn._compiled.scorecard import linear_scores, softmax
+from venn.machines.estimators import (
+    METHODS,
+    KeptEstimator,
+    by_softmax,
+    copied,
+    has_method,
+    labels_of,
+    method_of,
+    of_log_odds,
+    read_alone,
+    scikit_learns,
+    scores_row_by_row,
+    stages,
+)
 from venn.machines.objects import ObjectRows, clean_row, clean_rows
 from venn.machines.reference_answers import MUST, AnotherModel, ReferenceAnswers
 from venn.machines.sparse import SparseRows
-from venn.machines.tables import (
-    TableRows,
-    alike_cells,
-    categories_of,
-    codes_of,
-    columns_of,
-    innermost,
-    unwrapped,
-)
+from venn.machines.tables import TableRows, alike_cells, categories_of, codes_of, columns_of, innermost, unwrapped
 from venn.machines.threads import asked, one_thread
 from venn.machines.trees import FlatTrees
 from venn.parameters import class_codes, flag, has_methods, optional
 from venn.prediction import Floats, Integers, Label
 from venn.saved import Saved, component, own, param
 
-METHODS = ("decision_function", "predict_proba")
-# Estimators that treat each row by itself, in an order of operations that does not depend on the others: a row has the
-# same scores, to the last bit, in a block as alone (tests/machines/test_given_scorers.py). By package and name.
-ROW_BY_ROW = {
-    "sklearn": {
-        "HistGradientBoostingClassifier", "GradientBoostingClassifier", "RandomForestClassifier",
-        "ExtraTreesClassifier", "DecisionTreeClassifier", "ExtraTreeClassifier", "StandardScaler", "MinMaxScaler",
-        "MaxAbsScaler", "RobustScaler", "OneHotEncoder", "OrdinalEncoder", "TargetEncoder", "SimpleImputer",
-        "FunctionTransformer",
-    },
-    "lightgbm": {"LGBMClassifier"},
-    "xgboost": {"XGBClassifier"},
-}  # fmt: skip
-LOG_ODDS = frozenset({
-    "LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis", "SGDClassifier",
-    "GradientBoostingClassifier", "HistGradientBoostingClassifier",
-})  # fmt: skip
 ROUNDED = 1e-3  # how far from 1 the sum of probabilities may be that were computed in single precision, or rounded
-EIGHT = 8  # classes, from which on numpy adds a row's numbers in another order where rows are many
 FEW = 1024  # rows that are scored by one thread
-
-
-class KeptEstimator(NamedTuple):
-    """Wraps an estimator that nobody will change, so that it is not copied."""
-
-    estimator: Any
-
-
-def copied(estimator: Any) -> Any:
-    """Return a copy of an estimator, unless it is owned."""
-    if isinstance(estimator, KeptEstimator):
-        return estimator.estimator
-    try:
-        return copy.deepcopy(estimator)
-    except Exception as error:
-        held = [name for name, part in getattr(estimator, "__dict__", {}).items() if not _copies(part)]
-        where = f"its {', '.join(held)} cannot" if held else "it cannot"
-        raise TypeError(
-            f"estimator must be one that can be copied, so that nobody changes it, got {type(estimator).__name__}: "
-            f"{where} be copied, {error}. If nobody will, give its class a method __deepcopy__(self, memo) that "
-            "returns self"
-        ) from error
-
-
-def _copies(part: Any) -> bool:
-    try:
-        copy.deepcopy(part)
-    except Exception:
-        return False
-    return True
-
-
-def method_of(estimator: Any, wanted: str | None) -> str:
-    """Return the method that gives scores, the wanted one or the first that there is; none is empty."""
-    return next((method for method in METHODS if wanted in (None, method) and _has(estimator, method)), "")
-
-
-def labels_of(estimator: Any, classes: Any) -> list[Any]:
-    """Return the labels of the columns of scores, in their order; none where the estimator is not fitted."""
-    found = getattr(estimator, "classes_", None)
-    if found is None and classes is not None and not hasattr(estimator, "get_params"):  # not one of scikit-learn's
-        found = list(classes)
-    return found.tolist() if isinstance(found, np.ndarray) else list(found) if isinstance(found, list | tuple) else []
 
 
 def _fitted(name: str, given: Any, beside: tuple[Any, Any]) -> Any:
     """Return a copy of a fitted classifier, or say what it must be, beside classes and a method."""
     classes, wanted = beside
     estimator = unwrapped(given.estimator if isinstance(given, KeptEstimator) else given)
-    if wanted is not None and (not isinstance(wanted, str) or wanted not in METHODS or not _has(estimator, wanted)):
+    if wanted is not None and (
+        not isinstance(wanted, str) or wanted not in METHODS or not has_method(estimator, wanted)
+    ):
         raise ValueError(f"method must be one of {METHODS} that the estimator has, or None, got {wanted!r}")
     method = "" if isinstance(estimator, type) else method_of(estimator, wanted)
     own_classes, found = labels_of(estimator, classes), getattr(estimator, "classes_", None)
-    if isinstance(estimator, type) or (not method and (found is not None or own_classes or not _has(estimator, "fit"))):
+    if isinstance(estimator, type) or (
+        not method and (found is not None or own_classes or not has_method(estimator, "fit"))
+    ):
         raise TypeError(f"{name} must have decision_function or predict_proba, got {estimator!r}")
     if found is None and not own_classes:
         number = not method and has_methods(estimator, "predict")
@@ -302,9 +250,9 @@ class FrozenScorer(GivenScorer):
         self.features, self.feature_names = columns_of(estimator)
         self._linear = self._linear_map()
         self.missing = self._linear is None
-        self.row_by_row = _row_by_row(estimator) if self._told is None else self._told
+        self.row_by_row = scores_row_by_row(estimator) if self._told is None else self._told
         folds = getattr(estimator, "calibrated_classifiers_", None)  # of scikit-learn's own calibration
-        self._alone = self.row_by_row or bool(folds and _row_by_row(folds[0].estimator))
+        self._alone = self.row_by_row or bool(folds and scores_row_by_row(folds[0].estimator))
         self._reference.full = self._linear is not None  # by its coefficients another one is found out
 
     @property
@@ -343,7 +291,7 @@ class FrozenScorer(GivenScorer):
     @cached_property
     def log_odds(self) -> bool:
         """Whether scores are, of two classes, the logarithms of the odds of the estimator's own probabilities."""
-        return len(self.classes) == 2 and not self.probabilities and _of_log_odds(self.estimator)
+        return len(self.classes) == 2 and not self.probabilities and of_log_odds(self.estimator)
 
     def _linear_map(self) -> tuple[Floats, Floats] | None:
         """Return weights (c, d) and bias (c,) where these give the scores exactly."""
@@ -352,9 +300,9 @@ class FrozenScorer(GivenScorer):
         if not isinstance(weights, np.ndarray) or len(self._columns) < c:
             return None
         # Having coefficients is not enough: the decision function must be scikit-learn's own linear one.
-        if not _scikit_learns(estimator, "decision_function", "LinearClassifierMixin"):
+        if not scikit_learns(estimator, "decision_function", "LinearClassifierMixin"):
             return None
-        if self.probabilities and not (len(self._columns) > 2 and _softmax(estimator)):
+        if self.probabilities and not (len(self._columns) > 2 and by_softmax(estimator)):
             return None
         weights = np.atleast_2d(weights)
         bias = np.broadcast_to(estimator.intercept_, len(weights))
@@ -423,16 +371,6 @@ def check_proba(values: Floats) -> None:
             f"predict_proba must give probabilities, which sum to 1, got {values[i].tolist()} at row {i}: other scores "
             "are those of a method decision_function"
         )
-
-
-def read_alone(estimator: Any, c: int) -> str | None:
-    """Return the method to read where the score of each of c classes stands alone; None if that is the usual one.
-
-    Of more than two classes it is `predict_proba`, where there is one. Their decision values mean something together:
-    a class is as probable as its value is larger than the others. So a predictor that reads one class at a time, such
-    as Venn-Abers, is sharper by probabilities.
-    """
-    return METHODS[1] if c > 2 and _has(estimator, METHODS[1]) else None
 
 
 class Answers:
@@ -577,69 +515,3 @@ class Answers:
             which = "x" if len(rows) == 1 else "X"
             said = str(error).partition("\n")[0]
             raise ValueError(f"{which} must be what the estimator takes, which says: {said}") from error
-
-
-def _has(estimator: Any, method: str) -> bool:
-    return callable(getattr(estimator, method, None))
-
-
-def _scikit_learns(estimator: Any, method: str, name: str) -> bool:
-    """Whether a method is scikit-learn's own, of the class with this name."""
-    owner = next((kind for kind in type(estimator).__mro__ if method in vars(kind)), object)
-    return owner.__name__ == name and owner.__module__.startswith("sklearn.")
-
-
-def _softmax(estimator: Any) -> bool:
-    """Whether the probabilities of more than two classes are the softmax of the decision values."""
-    one_against_all = getattr(estimator, "multi_class", "") == "ovr" or getattr(estimator, "solver", "") == "liblinear"
-    return _scikit_learns(estimator, "predict_proba", "LogisticRegression") and not one_against_all
-
-
-def _of_log_odds(estimator: Any) -> bool:
-    """Whether the decision values of two classes are known to be the log odds of the probabilities."""
-    while True:
-        if type(estimator).__module__.startswith("sklearn.") and isinstance(getattr(estimator, "steps", None), list):
-            estimator = estimator.steps[-1][1]
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        else:
-            break
-    known = type(estimator).__module__.startswith("sklearn.") and type(estimator).__name__ in LOG_ODDS
-    return known and getattr(estimator, "loss", "log_loss") == "log_loss"
-
-
-def stages(estimator: Any) -> tuple[list[Any], Any]:
-    """Return the transformers of a fitted pipeline, in a search as well, and its last step; of others, none and it."""
-    kind, steps = type(estimator), []
-    if kind.__module__.startswith("sklearn.") and hasattr(estimator, "best_estimator_"):
-        return stages(estimator.best_estimator_)
-    if kind.__name__ == "Pipeline" and kind.__module__.startswith("sklearn."):
-        given = [step for _, step in estimator.steps if step not in (None, "passthrough")]
-        for step in given[:-1]:
-            steps += [*stages(step)[0], stages(step)[1]]
-        inner, estimator = stages(given[-1])
-        steps += inner
-    return steps, estimator
-
-
-def _row_by_row(estimator: Any) -> bool:
-    """Whether a row is known to have the same scores in a block as alone, to the last bit."""
-    package = type(estimator).__module__.partition(".")[0]
-    name = type(estimator).__name__
-    if isinstance(estimator, str):  # "passthrough" or "drop"
-        return True
-    if package == "sklearn" and name == "ColumnTransformer":
-        return all(_row_by_row(step) for _, step, _ in estimator.transformers_)
-    steps, last = stages(estimator)
-    if last is not estimator:
-        return all(map(_row_by_row, [*steps, last]))
-    if name not in ROW_BY_ROW.get(package, ()):
-        return False
-    if name == "FunctionTransformer":
-        return estimator.func is None
-    if name in ("RandomForestClassifier", "ExtraTreesClassifier"):
-        # On several threads trees are added up in the order in which these end.
-        return estimator.n_jobs in (None, 1)
-    if name == "HistGradientBoostingClassifier":  # in a block it adds up many classes in another order
-        return len(estimator.classes_) < EIGHT
-    return name != "GradientBoostingClassifier" or estimator.init in (None, "zero")

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.frozen import Answers, GivenScorer, KeptEstimator, copied
+from venn.machines.estimators import KeptEstimator, copied
+from venn.machines.frozen import Answers, GivenScorer
 from venn.machines.machine import check_names
 from venn.machines.objects import ObjectRows
 from venn.machines.rulers import FamilyScale, QuantileScale, Ruler, family_name
