@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 
 import streams
 import venn
-from venn.machines import block_pivoting as masses
 from venn.machines import hinge
+from venn.machines import other_masses as masses
 
 GAMMAS, BOUNDS = (0.0044, 0.037, 0.1, 0.5), (1.0, 10.0, 100.0)
 

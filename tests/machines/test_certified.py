@@ -9,7 +9,8 @@ import venn
 from venn._compiled.buffers import KEEP
 from venn._compiled.masses import follow_masses
 from venn.machines import hinge
-from venn.machines.block_pivoting import Factor, Problem, Solution, batch_solve
+from venn.machines.batch_solve import batch_solve
+from venn.machines.block_pivoting import Factor, Problem, Solution
 
 pytestmark = pytest.mark.filterwarnings("ignore::venn.machines.ScaleWarning")  # tables of any scale, on purpose
 
@@ -173,7 +174,7 @@ def test_a_categorical_table_needs_no_batch_solve(gamma, C, monkeypatch):
     def never(*given):
         raise AssertionError("a batch solve")
 
-    monkeypatch.setattr("venn.machines.block_pivoting.batch_solve", never)
+    monkeypatch.setattr("venn.machines.other_masses.batch_solve", never)
     stream = streams.categorical(300)
     machine = venn.OneVsAllSVM(venn.RBF(gamma), C, stream.classes)
     certified(machine, stream.X, stream.y, every=50)
@@ -190,7 +191,7 @@ def test_a_path_that_circles_is_given_up_soon(kind, monkeypatch):
         most.append(found[1] / (count + 100))
         return found
 
-    monkeypatch.setattr("venn.machines.block_pivoting.follow_masses", counted)
+    monkeypatch.setattr("venn.machines.other_masses.follow_masses", counted)
     monkeypatch.setattr("venn.machines.hinge.FEW", -1)  # else a batch solve comes first
     if kind == "small":
         X, y = 1e-3 * rng.normal(size=(35, 3)), rng.integers(0, 3, 35)

@@ -10,7 +10,7 @@ from naive import svm
 from test_certified import violation
 
 import venn
-from venn.machines import block_pivoting
+from venn.machines import batch_solve, block_pivoting, other_masses
 
 KERNELS = {
     "smooth": (venn.RBF(0.1), svm.rbf(0.1)),
@@ -39,7 +39,7 @@ def labels(order, n, classes, rng):
 def counted(monkeypatch):
     """Counts of the interior points in one step, and of solves that took all objects."""
     calls = {"points": 0, "all": 0}
-    point, solve = block_pivoting.interior, block_pivoting.batch_solve
+    point, solve = batch_solve.interior, batch_solve.batch_solve
 
     def counting(*given):
         calls["points"] += 1
@@ -49,8 +49,8 @@ def counted(monkeypatch):
         calls["all"] += 1
         return solve(*given)
 
-    monkeypatch.setattr(block_pivoting, "interior", counting)
-    monkeypatch.setattr(block_pivoting, "batch_solve", solving)
+    monkeypatch.setattr(batch_solve, "interior", counting)
+    monkeypatch.setattr(other_masses, "batch_solve", solving)
     return calls
 
 
@@ -112,7 +112,7 @@ def test_some_objects_solve_for_all():
     kernel = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
     problem = block_pivoting.Problem(kernel, positive, np.ones(n), 2.0, 1.0, 1e-8)
     start = block_pivoting.Solution(np.zeros(n), rng.normal(size=n), np.zeros(n, np.int8), np.inf)
-    found = block_pivoting.solved_near(problem, start)
+    found = batch_solve.solved_near(problem, start)
     assert found.violation <= 1e-9
     expected = svm.scores(kernel, 2 * positive - 1, 2.0)
     assert np.abs(found.score - expected).max() <= 1e-8

@@ -202,7 +202,7 @@ def test_a_failed_path_is_replaced_by_a_batch_solve(name, monkeypatch):
         _, *rest = follow_masses(*arguments)
         return SOLVED + 1, *rest
 
-    monkeypatch.setattr("venn.machines.block_pivoting.follow_masses", failing)
+    monkeypatch.setattr("venn.machines.other_masses.follow_masses", failing)
     while len(stream.held) > 10:
         stream.machine.unlearn_one(3)
         del stream.held[3]

@@ -16,21 +16,12 @@ from venn._compiled.rows import add_rows
 from venn._compiled.solvers import judge, tolerance_of
 from venn._compiled.step import PART, solve_step
 from venn.machines.base import PlacedTable
-from venn.machines.block_pivoting import (
-    FEW,
-    SMALL,
-    SURE,
-    Problem,
-    Solution,
-    backup_of,
-    exchanged,
-    margin_from_states,
-    move_masses,
-    move_one,
-)
+from venn.machines.batch_solve import FEW
+from venn.machines.block_pivoting import SMALL, Problem, Solution, exchanged, margin_from_states
 from venn.machines.hinge_hypotheses import HingeBuffers, HingeQuestion, Listing, OneVsAllHypotheses, Spans, mirrored
 from venn.machines.kernels import proximities
 from venn.machines.machine import Bag, NotConverged
+from venn.machines.other_masses import SURE, backup_of, move_masses, move_one
 from venn.machines.store import Content, ObjectStore, StoreWeighing, all_one
 from venn.machines.threads import one_thread, side_by_side
 from venn.parameters import integer
