@@ -1,9 +1,8 @@
-"""Data frames of every kind, whole and in batches; tables and single rows where a loop or an object is wanted."""
+"""Data frames of every kind, whole and in batches."""
 
 from __future__ import annotations
 
 import datetime
-import pickle
 import weakref
 from itertools import pairwise
 
@@ -19,7 +18,6 @@ sparse = pytest.importorskip("scipy.sparse")
 from pyarrow import feather, parquet  # noqa: E402
 
 import streams  # noqa: E402
-import venn  # noqa: E402
 from streams import Nominal, Numeric, Ordinal, Scaling, Skip  # noqa: E402
 from streams.frames import BLOCK, from_frames, source  # noqa: E402
 from streams.sources import from_river  # noqa: E402
@@ -200,72 +198,6 @@ def test_frames_of_no_rows_or_columns_and_frames_of_none_known(make):
     for features in (None, ["u", "v"]):
         with pytest.raises(ValueError, match="features must be distinct, got 'a' twice"):
             streams.from_arrays(named_alike, [0], features=features)
-
-
-# Sparse ---------------------------------------------------------------------------------------------
-
-
-def filled(n=30, d=12, seed=0):
-    rng = np.random.default_rng(seed)
-    return sparse.csr_array(rng.uniform(size=(n, d)) * (rng.uniform(size=(n, d)) < 0.2))
-
-
-@pytest.mark.parametrize("of", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_matrix])
-def test_what_is_sparse_stays_sparse(of):
-    X, y = of(filled()), [0, 1, 2] * 10
-    stream = streams.from_arrays(X, y, shuffle=4)
-    dense = streams.from_arrays(X.toarray(), y, shuffle=4)
-    for one, other in ((stream, dense), (stream.take(7), dense.take(7)), (stream.drop(7), dense.drop(7))):
-        assert isinstance(one.X, sparse.csr_array)
-        assert one.X.nnz == np.count_nonzero(other.X)
-        assert len(one) == len(other)
-        for (x, label), (row, same) in zip(one, other, strict=True):
-            assert isinstance(x, sparse.csr_array)
-            assert x.shape == (1, 12)
-            assert x.dtype == np.float64
-            assert np.array_equal(x.toarray()[0], row)
-            assert label == same
-    again = pickle.loads(pickle.dumps(stream))
-    assert (again.X != stream.X).nnz == 0
-    for array in (again.X.data, stream.X.indices, next(iter(stream))[0].data):
-        with pytest.raises(ValueError, match="read-only"):
-            array[...] = 0
-
-
-def test_entries_twice_out_of_order_and_zero_are_made_one():
-    X = sparse.csr_array((np.array([1.0, 2.0, 0.0, 5.0]), np.array([2, 2, 1, 0]), np.array([0, 4])), shape=(1, 3))
-    stream = streams.from_arrays(X, ["a"])
-    assert stream.X.indices.tolist() == [0, 2]
-    assert stream.X.data.tolist() == [5.0, 3.0]
-    assert X.nnz == 4  # the caller's own is left as it was
-
-
-def test_a_scaling_of_mean_zero_keeps_it_sparse():
-    X = filled()
-    scaling = Scaling(np.zeros(12), np.arange(1.0, 13.0))
-    stream = streams.from_arrays(X, [0, 1] * 15, scale=scaling)
-    assert np.array_equal(stream.X.toarray(), scaling(X.toarray()))
-    assert stream.X.nnz == X.nnz
-    assert np.array_equal(scaling(X[:1]).toarray(), scaling(X[:1].toarray()))
-    with pytest.raises(ValueError, match=r"mean must be 0 for sparse objects, .* got 2.0 for feature 3"):
-        streams.from_arrays(X, [0, 1] * 15, scale=Scaling([0.0] * 3 + [2.0] * 9, np.ones(12)))
-    with pytest.raises(ValueError, match="scale must be False or a Scaling of mean 0 for a sparse X"):
-        streams.from_arrays(X, [0, 1] * 15, scale=True)
-    with pytest.raises(ValueError, match="scale must keep values finite, but feature 'x0' overflows"):
-        streams.from_arrays(sparse.csr_array([[1e300]]), [0], scale=Scaling([0.0], [1e-300]))
-
-
-def test_bad_sparse_tables_are_refused():
-    X = filled().tolil()
-    X[3, 5] = np.nan
-    with pytest.raises(ValueError, match="X, row 3, column 'x5' must be a finite number, got nan"):
-        streams.from_arrays(X.tocsc(), [0, 1] * 15)
-    with pytest.raises(ValueError, match="at least one example and one feature"):
-        streams.from_arrays(sparse.csr_array((0, 3)), [])
-    with pytest.raises(ValueError, match="y must hold one label for each of the 30 rows"):
-        streams.from_arrays(filled(), [0])
-    with pytest.raises(TypeError, match="got complex128"):
-        streams.from_arrays(filled().astype(complex), [0, 1] * 15)
 
 
 # In batches -----------------------------------------------------------------------------------------
@@ -553,72 +485,3 @@ def test_a_truth_value_is_no_number_in_labels():
         list(from_frames(objects, "y", classes=[False, True]))
     truths = objects.assign(y=[True, False])
     assert [y for _, y in from_frames(truths, "y", classes=[False, True])] == [True, False]
-
-
-# A table where a loop or an object is wanted --------------------------------------------------------
-
-
-def model():
-    return venn.TransductiveVenn(venn.LeastSquaresSVM(venn.RBF(0.5), C=1, classes=["a", "b"]))
-
-
-LOOPS = {
-    "venn.replay": lambda frame: venn.replay(frame, model()),
-    "venn.replay of a panel": lambda frame: venn.replay(frame, venn.Panel(venn=model())),
-    "streams.teach": lambda frame: list(streams.teach(frame, streams.Immediate())),
-    "Online.follow": lambda frame: list(venn.Online(model()).follow(frame)),
-    "from_river": from_river,
-    "predict_one": lambda frame: model().predict_one(frame),
-    "learn_one": lambda frame: model().learn_one(frame, "a"),
-    "Panel.learn_one": lambda frame: venn.Panel(venn=model()).learn_one(frame, "a"),
-    "Online.ask": lambda frame: venn.Online(model()).ask(frame),
-    "y of from_arrays": lambda frame: streams.from_arrays([[0.0]] * 3, frame),
-}
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_table_is_never_iterated_by_its_columns(make, loop):
-    """Of two columns of two letters each, the names would be taken for pairs (x, y)."""
-    frame = make({"xa": [1.0, 2.0, 3.0], "yb": [0.5, 1.0, 2.0]})
-    with pytest.raises((TypeError, ValueError), match=r"(stream|dataset|events|x|y) must (?!give pairs)"):
-        LOOPS[loop](frame)
-
-
-MATRICES = {
-    "predict_one": lambda: model().predict_one([[0.0, 1.0]]),
-    "learn_one": lambda: model().learn_one([[0.0, 1.0]], "a"),
-    "first of one value": lambda: model().learn_one(0.0, "a"),
-    "Panel": lambda: venn.Panel(venn=model()).learn_one([[0.0, 1.0]], "a"),
-    "Online": lambda: venn.Online(model()).ask([[0.0, 1.0]]),
-    "replay": lambda: venn.replay([([[0.0, 1.0]], "a")], model()),
-    "from_arrays": lambda: streams.from_arrays([0.0, 1.0], ["a", "b"]),
-    "from_arrays of a series": lambda: streams.from_arrays(pandas.Series([0.0, 1.0]), ["a", "b"]),
-}
-
-
-@pytest.mark.parametrize("call", MATRICES)
-def test_one_dimension_too_many_or_too_few_is_refused(call):
-    with pytest.raises(ValueError, match=r"(X must be 2-D|x must have one dimension)"):
-        MATRICES[call]()
-
-
-def test_one_row_alone_is_a_whole_update():
-    stream = streams.from_arrays([[0.5, 1.5]], ["a"], classes=["a", "b"])
-    first = model()
-    assert len(venn.replay(stream, first)) == 1
-    assert first.machine.n == 1
-    assert taken(from_frames(polars.DataFrame({"p": [0.5], "y": ["a"]}), "y", classes=["a", "b"])) == [([0.5], "a")]
-
-
-def test_frames_and_rows_come_through_a_replay_alike():
-    columns = table(60)
-    frame = polars.DataFrame(columns)
-    whole = streams.from_arrays(frame.select("a", "b"), frame["y"])
-    parts = from_frames(frame, "y", classes=["no", "yes"], features=["a", "b"])
-    rows = from_river((({"b": row["b"], "a": row["a"]}, row["y"]) for row in frame.to_dicts()), features=["a", "b"])
-
-    def answers(stream):
-        machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=1, classes=["no", "yes"])
-        return venn.replay(stream, venn.TransductiveVenn(machine))["TransductiveVenn"].log_loss.tolist()
-
-    assert answers(whole) == answers(parts) == answers(rows)
