@@ -13,14 +13,6 @@ from venn.parameters import Parameters
 from venn.prediction import Floats
 from venn.saved import component, saved
 
-
-def softmax(scores: Floats) -> Floats:
-    """Return the softmax of each row, without overflow."""
-    with np.errstate(over="ignore"):
-        e = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-
-
 ITERATIONS = 200
 LAST_STEP = 1e-9  # a step that changes 1 / T by a smaller share is the last: what it leaves is about the square
 
@@ -38,7 +30,8 @@ class FittedTemperature:
         f = class_scores(scores, self.classes)
         # Differences first: a large common level of the scores would cost digits.
         with np.errstate(over="ignore"):
-            return softmax(np.nan_to_num(f - f.max(axis=1, keepdims=True)) / self.temperature)
+            e = np.exp(np.nan_to_num(f - f.max(axis=1, keepdims=True)) / self.temperature)
+        return e / e.sum(axis=1, keepdims=True)
 
 
 @component
