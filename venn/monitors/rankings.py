@@ -226,9 +226,7 @@ class AmongAll(ByDistance):
     def rank(self, x: Any, tau: float) -> float:
         """Return the p-value of a new object, then keep it; `tau` in [0, 1] breaks ties."""
         clean = self._crowd.clean(x)
-        if self._crowd.n == self.size:
-            self._before, self._crowd = self.n, Crowd(self.neighbours)
-        return self._crowd.join(clean, tau)
+        return self.room(clean.size)[0].join(clean, tau)
 
     @property
     def features(self) -> int | None:
