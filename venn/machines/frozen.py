@@ -276,9 +276,7 @@ class FrozenScorer(GivenScorer):
 
         It is this one where `method` was given, or where it is so already, and where the class is your own.
         """
-        return self._by(read_alone(self.estimator, len(self.classes)))
-
-    def _by(self, method: str | None) -> FrozenScorer:
+        method = read_alone(self.estimator, len(self.classes))
         if type(self) is not FrozenScorer or self.method or method is None or self.probabilities:
             return self
         return FrozenScorer.made_of(self.parameters | {"method": method})
