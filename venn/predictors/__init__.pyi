@@ -5,6 +5,7 @@ from .adaptive import AdaptiveIntervals as AdaptiveIntervals
 from .adaptive import Certificate as Certificate
 from .adaptive import ConstantSteps as ConstantSteps
 from .adaptive import DecayingSteps as DecayingSteps
+from .balanced import Balanced as Balanced
 from .blocks import ManyClassIntervals as ManyClassIntervals
 from .blocks import ManyForecasts as ManyForecasts
 from .blocks import ManyMultiprobabilities as ManyMultiprobabilities
@@ -20,7 +21,6 @@ from .distribution_inductive import ManyIntervals as ManyIntervals
 from .distribution_mixture import DistributionMixture as DistributionMixture
 from .distribution_stacked import StackedDistribution as StackedDistribution
 from .expert_mixture import ExpertMixture as ExpertMixture
-from .groups import Balanced as Balanced
 from .groups import InductiveByGroup as InductiveByGroup
 from .groups import Within as Within
 from .groups import by_group as by_group
