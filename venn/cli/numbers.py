@@ -13,7 +13,7 @@ from streams.checks import means_missing
 from streams.schema import PLAIN, Numeric, is_number
 from streams.tables import column_texts
 from venn.cli.predictors import FORECASTER, LAST_TRAINING
-from venn.predictors.adaptive import AdaptiveIntervals
+from venn.predictors.adaptive_intervals import AdaptiveIntervals
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.learning import Predictor
