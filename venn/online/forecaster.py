@@ -34,9 +34,10 @@ from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.distribution_mixture import DistributionMixture
 from venn.predictors.distribution_stacked import StackedDistribution
 from venn.predictors.expert_mixture import ExpertMixture, experts_in
+from venn.predictors.history import share_histories
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.learning import Predictor, elementary, share_histories
+from venn.predictors.learning import Predictor, elementary
 from venn.predictors.refits import NumberRefits, Refits, ScorerForecast, log_odds
 from venn.predictors.restarting import Switch
 from venn.predictors.transductive import Conformal, TransductiveVennAbers

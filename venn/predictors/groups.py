@@ -14,7 +14,8 @@ from venn.machines.machine import Tables, checked_machine
 from venn.machines.window import Around
 from venn.prediction import Bools, Floats, Integers
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import Mergeable, MergingReader, OnMachine, checked_parts
+from venn.predictors.learning import OnMachine
+from venn.predictors.merging import Mergeable, MergingReader, checked_parts
 from venn.saved import component, param
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift
