@@ -22,7 +22,7 @@ from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label
 from venn.predictors.restarting import Restarting
-from venn.show.notify import plain
+from venn.show.seldom import plain
 
 SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
 RISK, SURPRISE = 0.05, 0.001  # of sets; the chance at most that a class is named though it is missed no more often
