@@ -17,7 +17,8 @@ from venn.monitors.floor import FLOOR, Floor, FloorWatch
 from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.shared_level import together, watchers
 from venn.monitors.verdict import Verdict, worst
-from venn.online.forecaster import INTERVALS, Forecaster, watched
+from venn.online.forecaster import Forecaster, watched
+from venn.online.outlook import INTERVALS
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label

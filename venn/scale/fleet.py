@@ -22,8 +22,9 @@ from venn.monitors.verdict import CHANGED, Moment, Verdict
 from venn.online import checkpoint
 from venn.online.chain import copy_object, decode_object, encode, encode_object
 from venn.online.figures import frame
-from venn.online.forecaster import FORECAST, Forecaster
+from venn.online.forecaster import Forecaster
 from venn.online.journal import JournalError, checked_id
+from venn.online.outlook import FORECAST
 from venn.online.panel import Panel
 from venn.online.run import REFUSALS
 from venn.parameters import flag, fraction, has_methods, integer, members, path_of
