@@ -20,7 +20,8 @@ from streams.schema import Numeric
 from streams.tables import read_header, some_of
 from venn.cli.errors import in_shell
 from venn.cli.modules import found_in_module, told
-from venn.cli.options import CODE, DECLARED, Config
+from venn.cli.option_types import CODE
+from venn.cli.options import DECLARED, Config
 from venn.cli.predictors import FORECASTER
 from venn.machines.frozen import labels_of, method_of
 from venn.machines.machine import as_known
