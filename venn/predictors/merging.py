@@ -8,8 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from venn.description import same_content
 from venn.prediction import Bools, Floats, Integers
-from venn.saved import StateCheck, arguments_of, checked_keys, same_content
+from venn.saved import StateCheck, arguments_of, checked_keys
 
 
 def checked_alike(one: Any, other: Any, parts: dict[str, tuple[Any, Any]]) -> None:
