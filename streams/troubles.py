@@ -126,13 +126,10 @@ def _in_program(kind: ColumnKind) -> str:
 
 def _ambiguous(how: Numeric, texts: Sequence[str]) -> str:
     """Return what to know of a way to write numbers in which another sign might be meant."""
-    if how.thousands not in (",", ".") or not all(map(ONE_GROUP.fullmatch, map(_bare, texts))):
+    bare = ("".join(one for one in text if one in "0123456789.,") for text in texts)
+    if how.thousands not in (",", ".") or not all(map(ONE_GROUP.fullmatch, bare)):
         return ""
     return f"where {how.thousands!r} stands before decimals, and not between thousands, say decimal={how.thousands!r}"
-
-
-def _bare(text: str) -> str:
-    return "".join(one for one in text if one in "0123456789.,")
 
 
 def some_of(names: list[str]) -> str:

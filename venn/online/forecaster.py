@@ -31,9 +31,9 @@ from venn.online.forecaster_parts import (
     with_given,
 )
 from venn.online.in_blocks import InBlocks
-from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks, Parts
+from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks
 from venn.online.one_row import RowStep
-from venn.online.outlook import FORECAST, INTERVALS, SETS, Outlook, Outlooks
+from venn.online.outlook import FORECAST, INTERVALS, SETS, Outlook, Outlooks, Parts
 from venn.online.panel import Panel, Prepared
 from venn.parameters import by_name, fraction, integer, members, one_of, optional
 from venn.prediction import Label

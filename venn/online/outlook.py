@@ -7,10 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from venn.online.number_outlook import Parts
 from venn.prediction import Floats, Label
 
 FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
+
+
+class Parts(dict[Any, Any]):  # Any: an outlook of classes is asked for these, too
+    """Predictions by the name of their predictor."""
+
+    def __missing__(self, name: Any) -> Any:
+        more = "; of object i it has .one(i)" if hasattr(self, "one") else ""
+        raise KeyError(f"it has {', '.join(self)}{more}, got {name!r}")
+
+    @property
+    def guaranteed(self) -> dict[str, str]:
+        """What is proved of each part."""
+        return {name: one.guaranteed for name, one in self.items()}
 
 
 class Said(Parts):

@@ -13,11 +13,10 @@ import numpy as np
 from venn.labels import HasLabels
 from venn.machines.machine import NotConverged
 from venn.parameters import Parameters, fraction, integer, members, positive, with_methods
-from venn.prediction import LONG_RUN, Floats, Label
+from venn.prediction import LEVELS, LONG_RUN, Floats, Label
 from venn.predictors.learning import AroundPredictor, copied_predictor
 from venn.saved import component, own, param, restored_finite, restored_float, restored_int, state
 
-LEVELS = (0.01, 0.05, 0.1, 0.2)  # those at which records and monitors count errors
 EVERYONE = np.ones(1)  # without groups: every object is in the group of all
 
 

@@ -81,12 +81,6 @@ def checked_key(key: Any) -> str:
     return str(key)
 
 
-def _checked_prior(prior: Any) -> Any:
-    if prior is not None and not has_methods(prior, "predict_one", "learn_one"):
-        raise TypeError(f"prior must be a predictor, or None, got {prior!r}")
-    return prior
-
-
 class Fleet:
     """Many streams with a model for each key. One verdict names the keys that have changed.
 
@@ -171,7 +165,9 @@ class Fleet:
         self._make, self._most_open = make, integer("open", open, 1)
         self._rate, self._every = fraction("rate", rate), integer("every", every, 1)
         self._most = None if most is None else integer("most", most, 1)
-        self._prior = _checked_prior(prior)
+        if prior is not None and not has_methods(prior, "predict_one", "learn_one"):
+            raise TypeError(f"prior must be a predictor, or None, got {prior!r}")
+        self._prior = prior
         durable = flag("durable", durable)
         self._teller = teller("on_alarm", on_alarm, log_of.warning)
         self._owner, self._closed = os.getpid(), False
