@@ -90,7 +90,7 @@ class Balanced(HasLabels, Predictor):
     Examples
     --------
     >>> import venn
-    >>> from venn.predictors.groups import Balanced
+    >>> from venn.predictors.balanced import Balanced
     >>> machine = venn.LeastSquaresSVM(venn.RBF(1.0), C=10, classes=["no", "yes"])
     >>> model = Balanced(venn.TransductiveVenn(machine), keep=(0.1, 1.0))
     >>> for i in range(200):
