@@ -30,7 +30,9 @@ from threadpoolctl import threadpool_limits
 import streams
 import venn
 from venn.nonconformity import APS, LAC
-from venn.online.forecaster import LAST, SETS, own_bank, own_parts
+from venn.online.forecaster import LAST
+from venn.online.forecaster_parts import own_bank, own_parts
+from venn.online.outlook import SETS
 
 OURS = "ours"
 BUNDLED = ("iris", "wine", "digits")

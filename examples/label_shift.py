@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 import streams
 import venn
-from venn.predictors.groups import Balanced
+from venn.predictors.balanced import Balanced
 from venn.shifts import PriorShift, operational_priors
 
 BALANCED, RARE = (0.5, 0.5), (0.95, 0.05)

@@ -4,6 +4,8 @@ from .brokers import KafkaTopic as KafkaTopic
 from .brokers import RedisStream as RedisStream
 from .example import Scaling as Scaling
 from .example import Stream as Stream
+from .form import Form as Form
+from .form import to_json as to_json
 from .frames import FrameStream as FrameStream
 from .frames import from_frames as from_frames
 from .in_time import Series as Series
@@ -21,12 +23,10 @@ from .loaded import DatasetInfo as DatasetInfo
 from .loaded import datasets as datasets
 from .loaded import load as load
 from .messages import BadMessage as BadMessage
-from .messages import Form as Form
 from .messages import Message as Message
 from .messages import MessagesLost as MessagesLost
 from .messages import MessageSource as MessageSource
 from .messages import Tally as Tally
-from .messages import to_json as to_json
 from .own import OwnSource as OwnSource
 from .schema import Nominal as Nominal
 from .schema import Numeric as Numeric

@@ -11,21 +11,9 @@ from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 from streams.checks import Label, filled_text, imported, whole_number
-from streams.messages import (
-    ErrorHandler,
-    Form,
-    Identity,
-    Message,
-    MessagesLost,
-    Parts,
-    Position,
-    Reader,
-    check_id,
-    from_json,
-    logger,
-    to_json,
-    utf8,
-)
+from streams.form import Form, Identity, Parts, check_id, to_json
+from streams.json_text import from_json, utf8
+from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 
 # --------------------------------------------------------------------------------------------------------- redis stream
 # Redis streams as a live source. The consumer keeps the position, never the server.

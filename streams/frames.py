@@ -25,9 +25,9 @@ from streams.checks import (
 )
 from streams.encoder import Column, Encoder, Labels, described, encoded, places_in
 from streams.example import Scaling
-from streams.messages import Form
+from streams.form import Form
 from streams.schema import PLAIN, WRITTEN, ColumnKind, Nominal, Numeric, Skip, is_number
-from streams.tables import Trouble, schema_to_add, to_know
+from streams.troubles import Trouble, schema_to_add, to_know
 
 #: Rows turned into numbers at a time, so that they share a frame's overhead: at 1024 rows it is half the time.
 BLOCK = 4096

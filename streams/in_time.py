@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streams.checks import means_missing
+from streams.header import column_texts, layout
 from streams.schema import Numeric
-from streams.tables import column_texts, layout
 
 Floats = NDArray[np.float64]
 FOLDER = "series"  # in $STREAMS_DATA

@@ -19,21 +19,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from streams.checks import LONGEST, distinct_names, flag, whole_number
-from streams.messages import (
-    Decoder,
-    ErrorHandler,
-    Form,
-    Message,
-    MessagesLost,
-    Parts,
-    Position,
-    Reader,
-    check_id,
-    logger,
-    utf8,
-)
+from streams.form import Decoder, Form, Parts, check_id
+from streams.header import check_delimiter, check_one_name
+from streams.json_text import utf8
+from streams.messages import ErrorHandler, Message, MessagesLost, Position, Reader, logger
 from streams.schema import Numeric, Skip
-from streams.tables import check_delimiter, check_one_name
 
 CHUNK = 1 << 16
 #: Bytes at a file's start that identify it.

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from streams.checks import python_label
-from streams.messages import ErrorHandler, Form, Message, Parts, Position, Reader, check_id
+from streams.form import Form, Parts, check_id
+from streams.messages import ErrorHandler, Message, Position, Reader
 
 
 class OwnSource(Reader):

@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import csv
-import re
 import warnings
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from math import isfinite
 from pathlib import Path
 from shlex import quote
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
 from streams import odd_rows
-from streams.checks import (
-    MANY,
-    MISSING,
-    MOST_NAMES,
-    Doubtful,
-    Floats,
-    Integers,
-    Label,
-    distinct_names,
-    means_missing,
-    warn,
-)
+from streams.checks import MOST_NAMES, Doubtful, Floats, Integers, Label, distinct_names, warn
 from streams.encoder import Column, Encoder, Labels, also_in, filled
-from streams.files import check_size, opened
+from streams.files import opened
+from streams.header import UNNAMED, TableLines, column_texts, header_names, is_fraction, layout
 from streams.schema import (
     PLAIN,
     ColumnKind,
@@ -43,28 +30,12 @@ from streams.schema import (
     checked_schema,
     is_number,
     merging,
-    way_to_write,
     written,
 )
+from streams.troubles import BadColumns, Trouble, some_of
 
-SHOWN = 8  # bad columns that a message describes
 CRUSHED = 0.01  # deviations of a column: if its middle half lies within so few, the extremes hide it
 FEWEST = 10  # rows of a column that may be called an identifier
-SEPARATORS = (",", ";", "\t", "|")  # or else a blank
-UNNAMED = ""  # a column of a file that has no name
-FEW = 3  # words in a column of numbers that may mean a missing value
-DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]\s*\d{1,2}:\d{2}.*)?\s*", re.ASCII)
-INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
-ONE_GROUP = re.compile(r"\d{1,3}[,.]\d{3}")  # 1,234: thousands, or decimals?
-
-
-class TableLines(Protocol):
-    """What csv.reader returns."""
-
-    line_num: int
-
-    def __iter__(self) -> Iterator[list[str]]:
-        """Yield the fields of each row."""
 
 
 @dataclass
@@ -76,135 +47,6 @@ class CsvTable:
     classes: tuple[Label, ...]
     features: tuple[str, ...]
     encoder: Encoder | None = None  #: of later rows
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """The first trouble of a column, and a summary of all its values."""
-
-    column: str
-    row: int  #: line of the file, from 1
-    what: str
-    remedy: str  #: for a program, after `what`; may be empty
-    kind: ColumnKind | None  #: None for the label
-    values: int  #: distinct texts, those beyond `MOST_NAMES` not counted further
-    strange: tuple[str, ...]  #: those that are not finite numbers
-    unlabelled: bool = False  #: of the label: whether nothing is wrong with it but that it is missing in rows
-
-    def reading(self, rows: int, decimal: str = ".") -> tuple[ColumnKind, str]:
-        """Return the kind that would read the column of a file of so many rows, and what to know of it.
-
-        Nothing is left out but where that says why. Numbers are read as they are written, see `way_to_write`.
-        """
-        said = [text for text in self.strange if not means_missing(text)]
-        gaps = tuple(text for text in self.strange if means_missing(text))
-        fill: dict[str, Any] = {"fill": "median"} if gaps else {}
-        if not said:
-            return (Numeric(decimal=decimal, **fill), "") if self.values > len(gaps) else (Skip(), "it holds no value")
-        numbers = self.values - len(self.strange)
-        words = {text: None for text in said if way_to_write([text], decimal) is None}
-        others = [text for text in said if text not in words]
-        if words and all(map(INFINITE.fullmatch, words)):
-            return Skip(), "it holds numbers that are not finite"
-        if all(map(DATE.fullmatch, said)):
-            return Skip(), "it holds dates: make a number of them that means something, such as days since a fixed one"
-        how = way_to_write(others, decimal) if others else Numeric(decimal=decimal)
-        # A few words may mean missing numbers, and so may one sign such as -, among any. One 5more has no unit.
-        one_sign = len({*map(str.strip, words)}) == 1 and not any(map(str.isalnum, "".join(words)))
-        few = not words or one_sign or (len(words) <= FEW and numbers + len(others) > MANY)
-        if how is not None and few and numbers + len(others) and (how.unit is None or len(others) >= numbers):
-            if words:
-                fill = {"missing": tuple(dict.fromkeys((*gaps, *map(str.strip, words)))), "fill": "median"}
-            known = f"it holds numbers but for {', '.join(map(repr, words))}, taken as missing values there"
-            return replace(how, **fill), known if words and not one_sign else _ambiguous(how, others)
-        if not words and len(said) >= numbers:
-            return Skip(), "its numbers are written in several ways: mend the file"
-        if self.values <= min(MOST_NAMES, rows // 2):
-            many = f"one feature for each of its {self.values} values" if self.values > MANY else ""
-            return Nominal(missing=gaps or None), many
-        if self.values == rows:
-            return Skip(), "it has another text in each row, as an identifier has"
-        number = f"more than {MOST_NAMES}" if self.values > MOST_NAMES else str(self.values)
-        return Skip(), f"it has {number} different texts in {rows} rows, as names and comments have"
-
-
-class BadColumns(ValueError):
-    """Columns with values that their kinds do not accept: the first trouble of each.
-
-    Attributes
-    ----------
-    path : Path
-    rows : int
-        TableLines of the file, without the header.
-    troubles : tuple of Trouble
-        In the order of their rows.
-    odd : tuple of str
-        What is said of rows that may be no examples.
-    """
-
-    def __init__(self, path: Path, rows: int, troubles: Sequence[Trouble], odd: Sequence[str] = ()) -> None:
-        super().__init__(path, rows, troubles, odd)
-        self.path, self.rows, self.troubles, self.odd = path, rows, tuple(troubles), tuple(odd)
-
-    def lines(self, remedy: Callable[[Trouble], str]) -> list[str]:
-        """Return what is wrong, a line for each column, ended by what a function says of it."""
-        lines = [f"{self.path}, row {t.row}, column {t.column!r} {t.what}{remedy(t)}" for t in self.troubles[:SHOWN]]
-        more = [trouble.column for trouble in self.troubles[SHOWN:]]
-        return [*self.odd, *lines] + ([f"and {len(more)} more columns: {some_of(more)}"] if more else [])
-
-    def __str__(self) -> str:
-        lines = self.lines(lambda trouble: trouble.remedy)
-        if all(type(one.kind) is Numeric and ": declare" in one.remedy.replace(", or", ":") for one in self.troubles):
-            kinds = {one.column: one.reading(self.rows) for one in self.troubles}
-            lines += to_know(kinds)
-            lines.append(schema_to_add({column: kind for column, (kind, _) in kinds.items()}))
-        return "\n".join(lines)
-
-
-def to_know(kinds: Mapping[str, tuple[ColumnKind, str]]) -> list[str]:
-    """Return what to know of kinds that are advised, a line for all columns of which it is the same."""
-    of: dict[tuple[bool, str], list[str]] = {}
-    for column, (kind, known) in kinds.items():
-        if known:
-            of.setdefault((isinstance(kind, Skip), known), []).append(column)
-    return [f"{'left out: ' if skip else ''}{some_of(names)}: {known}" for (skip, known), names in of.items()]
-
-
-def schema_to_add(kinds: Mapping[str, ColumnKind]) -> str:
-    """Return the line of an error that says what to add to a schema, as a program writes it."""
-    return f"add to schema: {{{', '.join(f'{column!r}: {_in_program(kind)}' for column, kind in kinds.items())}}}"
-
-
-def _in_program(kind: ColumnKind) -> str:
-    """Return what a program writes for a kind: without what is so by default."""
-    fields = vars(type(kind))["__dataclass_fields__"]
-    given = {key: getattr(kind, key) for key in fields if getattr(kind, key) != fields[key].default}
-    if given.get("missing") == MISSING:  # as it is with `fill`
-        del given["missing"]
-    return f"streams.{type(kind).__name__}({', '.join(f'{key}={value!r}' for key, value in given.items())})"
-
-
-def _ambiguous(how: Numeric, texts: Sequence[str]) -> str:
-    """Return what to know of a way to write numbers in which another sign might be meant."""
-    if how.thousands not in (",", ".") or not all(map(ONE_GROUP.fullmatch, map(_bare, texts))):
-        return ""
-    return f"where {how.thousands!r} stands before decimals, and not between thousands, say decimal={how.thousands!r}"
-
-
-def _bare(text: str) -> str:
-    return "".join(one for one in text if one in "0123456789.,")
-
-
-class OtherDelimiter(Refused):
-    """A header of one column that looks like several: `delimiter` may separate them."""
-
-    def __init__(self, path: Path | str, header: str, delimiter: str) -> None:
-        shown = header if len(header) <= 60 else f"{header[:57]}..."
-        super().__init__(
-            f"{path} must have more columns than one, got the header {shown!r}", f": try delimiter={delimiter!r}"
-        )
-        self.args = path, header, delimiter
-        self.delimiter = delimiter
 
 
 def read_csv(
@@ -326,56 +168,8 @@ def _read(
     """Return what stands in a file below its header."""
     with opened(path) as lines:
         rows = csv.reader(lines, delimiter=delimiter, strict=True)
-        _header(path, rows, delimiter)
+        header_names(path, rows, delimiter)
         return parse(path, lines, rows, columns, delimiter)
-
-
-def read_header(path: Path, delimiter: str) -> list[str]:
-    """Return the names of the columns of a CSV file."""
-    return [name for name in layout(path, delimiter)[1] if name != UNNAMED]
-
-
-def layout(path: Path, delimiter: str) -> tuple[str, list[str]]:
-    """Return the delimiter of a CSV file, and a name for each field of its rows.
-
-    The file's own first line may declare another delimiter, as ``sep=;``. A field has no name where rows begin with
-    their own name, as R and pandas write them, or end with a delimiter.
-    """
-    check_delimiter(delimiter)
-    check_size(path)
-    with opened(path) as lines:
-        start = lines.readline().rstrip("\n")
-    if start.startswith("sep=") and len(start) == 5:
-        check_delimiter(delimiter := start[4])
-    with opened(path) as lines:
-        rows = csv.reader(lines, delimiter=delimiter, strict=True)
-        names = _header(path, rows, delimiter)
-        with suppress(csv.Error):  # said with its row by whoever reads the rows
-            first = next((row for row in rows if row), names)
-            if len(first) == len(names) + 1:
-                names = [*names, UNNAMED] if not first[-1].strip() else [UNNAMED, *names]
-            elif len(first) == len(names) - 1 and names[-1] == UNNAMED:
-                names = names[:-1]
-    return delimiter, names
-
-
-def column_texts(path: Path, name: str, delimiter: str) -> Iterator[str]:
-    """Yield the fields of a column; "" where a row has none."""
-    delimiter, names = layout(path, delimiter)
-    place = names.index(name)
-    with opened(path) as lines:
-        rows = csv.reader(lines, delimiter=delimiter, strict=True)
-        _header(path, rows, delimiter)
-        try:
-            yield from (row[place] if place < len(row) else "" for row in rows if row)
-        except csv.Error as error:
-            raise ValueError(f"{path}, row {rows.line_num}: {error}") from None
-
-
-def check_delimiter(delimiter: Any) -> None:
-    """Raise ValueError unless it can separate fields."""
-    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ValueError(f'delimiter must be one character, neither " nor a line end, got {delimiter!r}')
 
 
 class _RowName(Skip):
@@ -395,7 +189,7 @@ class _Nothing(Skip):
 def _check_row_names(path: Path, column: Column, texts: Collection[str], rows: int) -> None:
     """Refuse a column without a name unless it names its rows; say that it is left out."""
     strange = "the same text comes twice in it" if len(texts) < rows else ""
-    if any(map(_fraction, texts)):  # a measurement; perhaps the last name is lacking, and all would be shifted
+    if any(map(is_fraction, texts)):  # a measurement; perhaps the last name is lacking, and all would be shifted
         strange = "it holds fractions"
     if strange:
         raise ValueError(
@@ -441,49 +235,6 @@ def _doubt_extreme(path: Path, column: Column, values: Floats, delimiter: str) -
         warn(Doubtful(said, remedy, "missing", value))
 
 
-def _header(path: Path, rows: TableLines, delimiter: str) -> list[str]:
-    try:
-        names = next((row for row in rows if row and row != ["sep=", ""]), None)
-    except csv.Error as error:
-        raise ValueError(f"{path}, row {rows.line_num}: {error}") from None
-    if names is None:
-        raise ValueError(f"{path} is empty: it must start with a row of column names")
-    where = f"{path}, row {rows.line_num}"
-    seen: set[str] = set()
-    for j, column in enumerate(names):
-        if not column.strip():
-            if j in (0, len(names) - 1) and len(names) > 1:  # see `layout`
-                names[j] = UNNAMED
-                continue
-            raise ValueError(f"{where}: column {j + 1} has no name; name it, or drop it")
-        if column in seen:
-            advice = ": add a header, if these are no names" if is_number(column) else ""
-            raise ValueError(f"{where}: column names must be distinct, got {column!r} twice{advice}")
-        if _fraction(column):
-            raise ValueError(f"{where} must hold column names, got the number {column!r}: add a header")
-        seen.add(column)
-    if len(names) == 1:
-        check_one_name(path, names[0], delimiter)
-    return names
-
-
-def check_one_name(path: Path | str, header: str, delimiter: str) -> None:
-    """Raise OtherDelimiter if the name of an only column looks like several."""
-    parts = {other: header.count(other) for other in SEPARATORS if other in header and other != delimiter}
-    if not parts and " " in header.strip() and delimiter != " ":
-        parts = {" ": 1}
-    if parts:
-        raise OtherDelimiter(path, header, max(parts, key=lambda other: parts[other]))
-
-
-def _fraction(text: str) -> bool:
-    """Whether the text is a number but not a plain integer, which may well name a column."""
-    try:
-        return isfinite(float(text)) and not text.strip().isdigit()
-    except ValueError:
-        return False
-
-
 def _columns(
     path: Path,
     names: list[str],
@@ -515,12 +266,6 @@ def _columns(
         Column(name, written(kind, how.decimal, how.thousands), True, gaps)
         for name, kind in zip(names, kinds, strict=True)
     ]
-
-
-def some_of(names: list[str]) -> str:
-    """Return the first ten names for a message, and how many more there are."""
-    shown = ", ".join(map(repr, names[:10]))
-    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
 
 
 def _well_quoted(lines: TextIO, delimiter: str) -> Iterator[str]:
@@ -608,7 +353,7 @@ def _lines(path: Path, delimiter: str) -> Integers:
     """Return the line of each row of a file."""
     with opened(path) as lines:
         rows = csv.reader(lines, delimiter=delimiter, strict=True)
-        _header(path, rows, delimiter)
+        header_names(path, rows, delimiter)
         at, row = array("q"), rows.line_num + 1
         for fields in rows:
             if fields:

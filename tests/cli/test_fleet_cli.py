@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import venn
-from streams.messages import Decoder, Form
+from streams.form import Decoder, Form
 from tests.scale.test_fleet import die
 from venn.cli.commands import main
 from venn.cli.fleets import shown

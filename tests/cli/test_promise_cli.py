@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import venn
-from streams.messages import Decoder, Form, seconds
+from streams.form import Decoder, Form, seconds
 from venn import cli
 from venn.cli.output import Output
 from venn.online.watch import Watch

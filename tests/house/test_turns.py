@@ -22,9 +22,9 @@ from test_numbers_contract import SUBJECTS
 
 import venn
 from venn import turns
+from venn.description import same_content
 from venn.online import checkpoint
 from venn.predictors import Predictor
-from venn.saved import same_content
 from venn.turns import TakesTurns, asks, one_turn, turn_of
 
 COUNT = 4

@@ -26,7 +26,7 @@ import venn
 from venn.machines.frozen import Answers, FrozenScorer
 from venn.machines.frozen_numbers import FrozenRegressor
 from venn.predictors import ExpertMixture
-from venn.predictors.groups import Balanced
+from venn.predictors.balanced import Balanced
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 

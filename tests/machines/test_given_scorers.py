@@ -31,7 +31,7 @@ from venn.machines.objects import clean_rows
 from venn.machines.tables import TableRows, alike_cells
 from venn.maps import Platt
 from venn.predictors import InductiveDistribution
-from venn.predictors.groups import Balanced
+from venn.predictors.balanced import Balanced
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_conformal import InductiveConformal

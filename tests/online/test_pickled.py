@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KDTree
 
-from venn.saved import same_content
+from venn.description import same_content
 
 
 def records(between):

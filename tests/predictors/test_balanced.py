@@ -10,7 +10,7 @@ from inductive_cases import Centroids, Failing, frozen
 from test_priors import MODELS, SHIFT, examples, numbers, squares
 
 import venn
-from venn.predictors.groups import OFFSET, Balanced
+from venn.predictors.balanced import OFFSET, Balanced
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.shifts import PriorShift
 from venn.smoothing import Smoothing

@@ -13,7 +13,7 @@ from naive.coins import coin
 import venn
 from venn.machines.machine import ScoreTable
 from venn.nonconformity import Margin, Multiplier, OwnScore, ScoreMeasure, Share
-from venn.nonconformity.scores import _of_hinge_loss
+from venn.nonconformity.multipliers import _of_hinge_loss
 from venn.prediction import PredictionSet
 from venn.predictors.transductive import Conformal, p_values
 

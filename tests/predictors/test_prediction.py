@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import venn
-from venn.online.forecaster import Outlook
+from venn.online.outlook import Outlook
 from venn.prediction import (
     CategoryClass,
     ClassIntervals,

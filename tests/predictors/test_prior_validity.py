@@ -20,7 +20,7 @@ from scipy import stats
 import streams
 import venn
 from venn.nonconformity import Margin
-from venn.predictors.groups import Balanced
+from venn.predictors.balanced import Balanced
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.predictors.transductive import p_values
 from venn.shifts import PriorShift

@@ -10,8 +10,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import venn
+from venn.description import same_content
 from venn.machines import objects
-from venn.saved import same_content
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2)).round(1)

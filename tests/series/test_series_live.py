@@ -15,7 +15,8 @@ from serve_cases import conformal, served
 from test_serve_cli import post, process
 
 import venn
-from streams.messages import Decoder, Form, Message
+from streams.form import Decoder, Form
+from streams.messages import Message
 from venn import cli
 from venn.online.panel import Panel
 from venn.online.watch import Watch

@@ -12,7 +12,7 @@ from run_cases import left
 from serve_cases import CLASSES, conformal, served
 
 from streams import Nominal
-from streams.messages import Decoder, Form
+from streams.form import Decoder, Form
 from venn.serving.messages import read_event
 from venn.serving.owner import ASK
 from venn.show import server

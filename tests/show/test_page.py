@@ -27,9 +27,9 @@ from venn.monitors.verdict import Verdict
 from venn.online import Online, files
 from venn.online.watch import Watch
 from venn.predictors import ConformalIntervals
-from venn.show.notify import grouped
 from venn.show.page import charts, feed, first, memory, words
 from venn.show.page.feed import Feed, FollowedRun
+from venn.show.seldom import grouped
 
 # -------------------------------------------------------------------- what is read
 

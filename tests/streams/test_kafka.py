@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from streams.brokers import KafkaTopic
-from streams.messages import BadMessage, Form, MessagesLost, MessageSource, Tally
+from streams.form import Form
+from streams.messages import BadMessage, MessagesLost, MessageSource, Tally
 
 kafka = pytest.importorskip("confluent_kafka", reason="the package confluent-kafka is not installed")
 

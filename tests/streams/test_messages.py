@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.example import Scaling
+from streams.form import Decoder, Form, to_json
+from streams.json_text import distinct_keys
 from streams.lines import CSVRows
-from streams.messages import BadMessage, Decoder, Form, Message, Tally, distinct_keys, to_json
+from streams.messages import BadMessage, Message, Tally
 from streams.schema import Nominal, Numeric, Ordinal, Skip
 
 FRUIT = Form(

@@ -76,7 +76,7 @@ def test_a_row_that_is_no_example_of_words_is_named(write, lines, row, words):
 
 def test_units_and_sums_among_numbers_are_named_in_the_error(write):
     path = write("a,b,y", ["kg,cm,", *NUMBERS])
-    with pytest.raises(streams.tables.BadColumns) as caught:
+    with pytest.raises(streams.troubles.BadColumns) as caught:
         streams.from_csv(path, "y", drop_unlabelled=True)
     first, *_ = str(caught.value).splitlines()
     assert "row 2 may be no example: it has texts that stand in no other row, 'kg', 'cm'" in first

@@ -15,7 +15,8 @@ import pytest
 from ports import free_port
 
 from streams.brokers import RedisStream
-from streams.messages import BadMessage, Form, MessagesLost, MessageSource, Tally
+from streams.form import Form
+from streams.messages import BadMessage, MessagesLost, MessageSource, Tally
 
 redis = pytest.importorskip("redis", reason="the package redis is not installed")
 pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")

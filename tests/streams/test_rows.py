@@ -9,8 +9,9 @@ import sys
 import numpy as np
 import pytest
 
+from streams.form import Form
 from streams.lines import CSVRows
-from streams.messages import BadMessage, Form
+from streams.messages import BadMessage
 from streams.schema import Nominal, Skip
 
 

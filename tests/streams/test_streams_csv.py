@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streams
-from streams import Nominal, Numeric, Ordinal, Scaling, Skip, tables
+from streams import Nominal, Numeric, Ordinal, Scaling, Skip, tables, troubles
 from streams.checks import means_missing
+from streams.header import OtherDelimiter
 
 
 @pytest.fixture
@@ -183,7 +184,7 @@ def test_a_wrong_file_is_refused_with_its_place(write, text, schema, place, reas
 
 def test_the_first_trouble_of_every_bad_column_is_told(write):
     path = write("a,b,c,d,y\n1,red,2,0,n\n?,blue,2,0,p\n\n?,2,2,low,\nx,2,2,high,\n")
-    with pytest.raises(tables.BadColumns) as caught:
+    with pytest.raises(troubles.BadColumns) as caught:
         streams.from_csv(path, "y", schema={"d": Ordinal(("0", "high"))})
     assert str(caught.value).splitlines() == [
         f"{path}, row 2, column 'b' {RED}",
@@ -213,7 +214,7 @@ def test_the_last_line_has_the_schema_that_reads_the_file(write):
     path = write(
         "a,b,c,y\nred,1,2024-01-01,n\n,,2024-01-02,p\nred,3,2024-01-03,n\nblue,4,2024-01-04,p\nred,5,2024-01-05,n\nred,6,2024-01-06,n\n"
     )
-    with pytest.raises(tables.BadColumns) as caught:
+    with pytest.raises(troubles.BadColumns) as caught:
         streams.from_csv(path, "y")
     last = str(caught.value).splitlines()[-1]
     assert last == (
@@ -225,7 +226,7 @@ def test_the_last_line_has_the_schema_that_reads_the_file(write):
 
 def test_a_row_of_another_length_ends_the_search(write):
     path = write("a,b,y\n1,red,n\n1,n\nx,1,n\n")
-    with pytest.raises(tables.BadColumns) as caught:
+    with pytest.raises(troubles.BadColumns) as caught:
         streams.from_csv(path, "y")
     assert [trouble.column for trouble in caught.value.troubles] == ["b"]
     assert caught.value.rows == 1
@@ -237,7 +238,7 @@ def test_a_row_of_another_length_ends_the_search(write):
 )
 def test_a_header_of_one_column_names_another_delimiter(write, header, delimiter, other):
     path = write(f"{header}\n1\n")
-    with pytest.raises(tables.OtherDelimiter) as caught:
+    with pytest.raises(OtherDelimiter) as caught:
         streams.from_csv(path, "y", delimiter=delimiter)
     said = f"{path} must have more columns than one, got the header {header!r}: try delimiter={other!r}"
     assert (str(caught.value), caught.value.delimiter) == (said, other)

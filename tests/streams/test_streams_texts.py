@@ -170,7 +170,7 @@ def test_values_of_a_nominal_are_compared_as_labels_are(write):
     same = streams.from_arrays(frame[["a", "b"]], frame["y"], schema={"b": Nominal()}, merge_alike=True)
     assert (same.features, same.X.tolist()) == (one.features, one.X.tolist())
     form = streams.Form(["b"], schema={"b": Nominal(("blue", "red"), merge_alike=True)})
-    assert streams.messages.Decoder(form).point(["RED "]).tolist() == [0, 1]
+    assert streams.form.Decoder(form).point(["RED "]).tolist() == [0, 1]
 
 
 def test_what_only_stands_in_dropped_rows_is_not_doubted(write):

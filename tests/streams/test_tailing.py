@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams import lines
+from streams.form import Form, to_json
 from streams.lines import CSVRows, JSONLines
-from streams.messages import BadMessage, Form, MessagesLost, MessageSource, Tally, to_json
+from streams.messages import BadMessage, MessagesLost, MessageSource, Tally
 
 QUICK = 1e-3
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import streams
 from streams.checks import MISSING, means_missing
-from streams.messages import Decoder
+from streams.form import Decoder
 from streams.schema import Refused, is_number, way_to_write
 from venn import cli
 from venn.cli.numbers import holds_numbers

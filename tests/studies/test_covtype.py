@@ -16,7 +16,7 @@ from scipy.stats import mannwhitneyu
 
 import streams
 import venn
-from venn.predictors.groups import OFFSET, Balanced
+from venn.predictors.balanced import OFFSET, Balanced
 from venn.shifts import PriorShift
 from venn.smoothing import Smoothing
 

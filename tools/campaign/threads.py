@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import test_turns
 
-from venn.saved import same_content
+from venn.description import same_content
 from venn.turns import turn_of
 
 from .tally import Tally

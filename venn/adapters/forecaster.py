@@ -11,7 +11,8 @@ from venn.adapters.checks import FromOdds, FromPValues, declared_classes, settle
 from venn.adapters.classifiers import LearnsInTurn
 from venn.machines.tables import columns_of
 from venn.monitors.verdict import Verdict
-from venn.online.forecaster import Forecaster, Outlooks
+from venn.online.forecaster import Forecaster
+from venn.online.outlook import Outlooks
 from venn.parameters import share
 from venn.prediction import Floats, Label
 from venn.turns import turn_of

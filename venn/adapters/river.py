@@ -11,7 +11,8 @@ import numpy as np
 
 from venn.machines.machine import check_names, fields_in, renamed
 from venn.monitors.verdict import Verdict
-from venn.online.forecaster import FORECAST, INTERVALS, SETS, Forecaster, Outlook
+from venn.online.forecaster import Forecaster
+from venn.online.outlook import FORECAST, INTERVALS, SETS, Outlook
 from venn.parameters import flag, has_methods, is_number, number, python_value
 from venn.prediction import Floats, Forecast, Label, Prediction, PredictionSet
 from venn.predictors.learning import Predictor, names_among

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 import streams
 from streams.checks import MISSING, means_missing
 from streams.encoder import BadValue
-from streams.messages import Unnamed
+from streams.form import Unnamed
+from streams.header import OtherDelimiter, read_header
 from streams.schema import Refused, is_number, missing_texts, way_to_write
-from streams.tables import DATE, INFINITE, BadColumns, OtherDelimiter, Trouble, read_header, some_of, to_know
+from streams.troubles import DATE, INFINITE, BadColumns, Trouble, some_of, to_know
 from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.numbers import holds_numbers
 from venn.cli.options import Config, SourceTable

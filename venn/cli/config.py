@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from venn.cli.errors import did_you_mean
-from venn.cli.options import ALL, DECLARED, TABLES, Config, Declared, offered, short
+from venn.cli.option_forms import Declared, short
+from venn.cli.options import ALL, DECLARED, TABLES, Config, offered
 
 
 def merge(command: str, file: Mapping[str, Any], path: str, given: Mapping[tuple[str, str], tuple[str, Any]]) -> Config:

@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from streams.checks import means_missing
+from streams.header import column_texts
 from streams.schema import PLAIN, Numeric, is_number
-from streams.tables import column_texts
 from venn.cli.predictors import FORECASTER, LAST_TRAINING
-from venn.predictors.adaptive import AdaptiveIntervals
+from venn.predictors.adaptive_intervals import AdaptiveIntervals
 from venn.predictors.distribution import ConformalDistribution, ConformalIntervals
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.learning import Predictor

@@ -5,201 +5,49 @@ A field's type says what a value may be; an `Option` beside it says what it is f
 
 from __future__ import annotations
 
-import csv
-import json
-import shlex
-import sys
-import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from math import isfinite
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-import click
-from msgspec import Meta, Struct, convert
-from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, type_info
-from msgspec.structs import asdict, fields
+from msgspec import Meta, Struct
+from msgspec.structs import fields
 
-from streams.checks import MISSING, same_text
-from streams.schema import THOUSANDS, Numeric
-from venn.cli.errors import did_you_mean
-from venn.cli.modules import is_in_module
+from streams.checks import MISSING
 from venn.cli.numbers import MOST_CLASSES
 from venn.cli.numbers import PREDICTORS as OF_NUMBERS
+from venn.cli.option_forms import Option, declared
+from venn.cli.option_types import (
+    Address,
+    Ahead,
+    AtLeast1,
+    Column,
+    Columns,
+    Count,
+    Delimiter,
+    File,
+    Fills,
+    Folder,
+    Labels,
+    Names,
+    NotNegative,
+    Port,
+    Positive,
+    Ripe,
+    Scale,
+    Scorer,
+    Seasons,
+    Seed,
+    Settings,
+    Text,
+    Texts,
+    Thousands,
+    Units,
+    Values,
+    Window,
+    Words,
+)
 from venn.cli.predictors import FORECASTER, PREDICTORS
-from venn.show.notify import EVERY, Webhook
+from venn.show.notify import EVERY
 
-# ---------------------------------------------------------------------------------------------------------------- forms
-# How values are written in TOML and on the command line; the type of a field reads and checks them.
-
-SHOWN = 60  # characters of a wrong value
-
-
-class Option(NamedTuple):
-    """Describes an option; it stands beside the type of its field."""
-
-    help: str
-    on: tuple[str, ...] = ()  #: commands that take it; none: those that take its table
-    name: str = ""  #: name of its flag, if it is not the key
-    rare: tuple[str, ...] = ()  #: commands that take it by --set alone
-    needs: tuple[str, ...] = ()  #: TABLE.KEY of options: one of them must be given too
-    of: str = ""  #: kinds of sources that take it; empty: all
-
-
-class OptionForm(NamedTuple):
-    """How a value is written, if its type does not say so; it stands beside the type."""
-
-    must: str  #: after "must be"
-    read: Callable[[Any], Any] | None = None  #: an option's text, or texts if it is repeated; None: as TOML
-    clean: Callable[[Any], Any] | None = None  #: returns what is kept of a value, or raises ValueError
-    metavar: str = "TEXT"
-    takes: Any = None  #: type in which it is written, if it is kept in another
-    typed: str = ""  #: the requirement on the command line, if it differs
-    repeated: bool = False
-
-
-class Declared(NamedTuple):
-    """An option as its field declares it."""
-
-    table: str
-    key: str
-    type: Any
-    default: Any
-    option: Option
-    form: OptionForm
-
-    def flag(self, command: str = "") -> str:
-        """Return how a command line names it."""
-        alone = command in self.option.rare or not self.form.metavar
-        return f"--set {self.table}.{self.key}" if alone else f"--{self.option.name or self.key.replace('_', '-')}"
-
-    @property
-    def help(self) -> str:
-        """What it is for, and its default."""
-        default = "yes" if self.default is True else self.default
-        return self.option.help if default is None or default is False else f"{self.option.help}  [default: {default}]"
-
-    def value(self, given: Any, where: str, by_option: bool) -> Any:
-        """Return the checked value from TOML or an option; `where` names it in errors."""
-        form, value = self.form, given
-        try:
-            if by_option and not isinstance(given, bool):
-                value = form.read(given) if form.read else tomllib.loads(f"value = {given}")["value"]
-            value = convert(value, form.takes or self.type)
-            return form.clean(value) if form.clean else value
-        except ValueError as error:
-            got = str(error) if type(error) is ValueError and error.args else short(given)
-        must, refusal = (form.typed or form.must, click.UsageError) if by_option else (form.must, click.ClickException)
-        raise refusal(f"{where} must be {must}, got {got}")
-
-
-def declared(table: str, struct: type[Struct]) -> dict[str, Declared]:
-    """Return the options that the fields of a struct declare, by key."""
-    found = {}
-    for one in fields(struct):
-        plain, beside = one.type.__origin__, one.type.__metadata__
-        if get_origin(plain) in (Union, UnionType) and NoneType in get_args(plain):
-            (plain,) = (member for member in get_args(plain) if member is not NoneType)
-        kind: Any = Annotated[(plain, *beside)]
-        option = next(each for each in beside if isinstance(each, Option))
-        form = next((each for each in kind.__metadata__ if isinstance(each, OptionForm)), None) or _plain(kind)
-        found[one.name] = Declared(table, one.name, kind, one.default, option, form)
-    return found
-
-
-def _plain(kind: Any) -> OptionForm:
-    """Return how a value of a plain type is written."""
-    match type_info(kind):
-        case BoolType():
-            return OptionForm("true or false", lambda text: {"true": True, "false": False}.get(text, text))
-        case LiteralType():
-            values = get_args(kind.__origin__)
-            return OptionForm(f"one of {', '.join(values)}", str, metavar="|".join(values))
-        case IntType() as found:
-            return OptionForm(f"an integer {_bounds(found)}", read_whole, metavar="INTEGER")
-        case FloatType() as found:
-            return OptionForm(f"a number {_bounds(found)}", read_number, finite, "NUMBER")
-    return OptionForm("text that is not empty", str)
-
-
-def _bounds(of: Any) -> str:
-    if of.gt is not None and of.lt is not None:
-        return f"between {of.gt} and {of.lt}, both excluded"
-    if of.ge is not None and of.le is not None:
-        return f"from {of.ge} to {of.le}"
-    return f"> {of.gt}" if of.ge is None else f">= {of.ge}"
-
-
-def short(value: Any) -> str:
-    """Return a wrong value as an error shows it."""
-    try:
-        text = json.dumps(value, ensure_ascii=True) if not isinstance(value, str) else repr(value)
-    except (TypeError, ValueError, RecursionError):
-        text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
-
-
-def require(condition: bool) -> None:
-    """Raise a ValueError without a text; the caller words it."""
-    if not condition:
-        raise ValueError
-
-
-def finite(value: float) -> float:
-    """Return a number that is neither infinite nor nan."""
-    require(isfinite(value))
-    return value
-
-
-def distinct(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the texts; refuse none, and repeated ones."""
-    require(0 < len(set(texts)) == len(texts))
-    return texts
-
-
-def split(text: str) -> list[str]:
-    """Return the parts between commas; as in CSV, a part in quotes may hold commas."""
-    if '"' not in text:
-        return [part.strip() for part in text.split(",")]
-    try:
-        return [part.strip() for part in next(csv.reader([text], skipinitialspace=True, strict=True))]
-    except csv.Error:  # a quote without its end
-        raise ValueError(short(text)) from None
-
-
-def read_whole(text: str) -> Any:
-    """Return the integer that a text shows, or the text itself: 01 is a text."""
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        return text
-    return int(text) if str(int(text)) == text else text
-
-
-def read_number(text: str) -> Any:
-    """Return the number that a text shows, or the text itself."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def by_column(texts: Iterable[str], pair: Callable[[str], tuple[str, Any]]) -> dict[str, Any]:
-    """Read the texts of a repeated option by column; `pair` turns one into column and value, or raises ValueError."""
-    found: dict[str, Any] = {}
-    for text in texts:
-        try:
-            column, value = pair(text)
-        except ValueError:
-            raise ValueError(short(text)) from None
-        if column in found:
-            raise ValueError(f"{short(column)} twice")
-        found[column] = value
-    return found
-
-
-# -------------------------------------------------------------------------------------------------------------- options
-
-KNOWN = (*PREDICTORS, *OF_NUMBERS)  # predictors of classes, and of numbers
 READS, SERVE, MONITOR, SERVERS = ("run",), ("serve",), ("monitor",), ("monitor", "metrics")
 RUN = (*READS, *SERVE)  # the loop, over a source or over requests
 LOOKS = ("replay", "compare", "monitor")  # at a stream that ends
@@ -209,171 +57,8 @@ HTTP = "http"  # kind of the requests of `venn serve`
 # Kinds of sources; there are also file, a CSV file read whole, and data, a name.
 LIVE = f"redis kafka jsonl csv own {HTTP}"
 SERVED = ("view.serve", "run.metrics_port")
-MOST = sys.float_info.max
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}  # of times, in seconds
-CODE = (".joblib", ".pkl", ".pickle")  # files of models that run code as they are loaded
-SCORER_FILES = (".skops", *CODE)
 
-# ---------------------------------------------------------------- what is kept of a value
-
-
-def _known(names: tuple[str, ...]) -> tuple[str, ...]:
-    for name in names:
-        if name not in KNOWN:
-            raise ValueError(f"{name!r}{did_you_mean(name, KNOWN)}")
-    return distinct(names)
-
-
-def _split_labels(text: str) -> list[Any]:
-    parts = split(text)
-    whole_ones = [read_whole(part) for part in parts]
-    return whole_ones if all(isinstance(one, int) for one in whole_ones) else parts
-
-
-def _labels(labels: tuple[Any, ...]) -> tuple[Any, ...]:
-    require(not same_text(labels))
-    return labels
-
-
-def _different(seasons: tuple[int, ...]) -> tuple[int, ...]:
-    require(len(set(seasons)) == len(seasons) and (len(seasons) == 1 or 1 not in seasons))
-    return seasons
-
-
-def _read_column(text: str) -> tuple[str, None]:
-    return convert(text, Text), None
-
-
-def _read_values(text: str) -> tuple[str, tuple[str, ...] | None]:
-    column, equals, values = text.partition("=")
-    # One of several values may be the empty field.
-    one = tuple[_Empty, ...] if "," in values else tuple[Text, ...]
-    return convert(column, Text), distinct(convert(split(values), one)) if equals else None
-
-
-def _read_fill(text: str) -> tuple[str, float | str]:
-    column, _, value = text.rpartition("=")
-    return convert(column, Text), convert(read_number(value), Fill)
-
-
-def _read_unit(text: str) -> tuple[str, str]:
-    column, _, unit = text.rpartition("=")
-    Numeric(unit=convert(unit, Text))
-    return convert(column, Text), unit
-
-
-def _values(found: Any) -> dict[str, tuple[str, ...] | None]:
-    """Take a table of columns with their values, of which one may be the empty field, or a list of columns alone."""
-    if isinstance(found, tuple):
-        return dict.fromkeys(distinct(found))
-    return {column: None if values is None else distinct(values) for column, values in found.items()}
-
-
-def _command(found: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Take a program and its arguments: a list, or text that is split as a shell would, and not changed otherwise."""
-    parts = tuple(shlex.split(found)) if isinstance(found, str) else found
-    require(bool(parts) and bool(parts[0]) and not any("\0" in part for part in parts))
-    return parts
-
-
-def _scorer(text: str) -> str:
-    require(is_in_module(text) or text.endswith(SCORER_FILES))
-    return text
-
-
-def _address(url: str) -> str:
-    Webhook(url)
-    return url
-
-
-def _thousands(sign: str) -> str:
-    require(sign in THOUSANDS)
-    return sign
-
-
-def _ripe(found: str | int) -> str | int:
-    if isinstance(found, str):
-        require(found[-1:] in UNITS and found[:-1].isascii() and found[:-1].isdigit() and 0 < int(found[:-1]) < 10**6)
-    else:
-        require(1 <= found < 2**31)
-    return found
-
-
-def _delimiter(text: str) -> str:
-    character = "\t" if text in ("tab", "\\t") else text
-    require(len(character) == 1 and character not in '"\r\n')
-    return character
-
-
-class Affine(Struct, forbid_unknown_fields=True):
-    """A scale of columns: a number for each."""
-
-    mean: tuple[Finite, ...]
-    deviation: tuple[Annotated[float, Meta(gt=0, le=MOST)], ...]
-
-
-def _affine(found: Affine) -> dict[str, tuple[float, ...]]:
-    require(len(found.mean) == len(found.deviation) > 0)
-    return asdict(found)
-
-
-# ---------------------------------------------------------------- types
 # fmt: off
-
-Finite = Annotated[float, Meta(ge=-MOST, le=MOST)]
-Positive = Annotated[float, Meta(gt=0)]
-NotNegative = Annotated[float, Meta(ge=0)]
-Count = Annotated[int, Meta(ge=0)]
-AtLeast1 = Annotated[int, Meta(ge=1)]
-Window = Annotated[int, Meta(ge=1, le=1_000_000)]
-Port = Annotated[int, Meta(ge=0, le=65535)]
-Seed = Annotated[Count | Literal["none"], OptionForm("an integer >= 0 or none", read_whole, metavar="SEED")]
-
-_TEXT, _TEXTS = "text that is not empty", "distinct texts that are not empty"
-Text = Annotated[str, Meta(pattern="^[^\0\ud800-\udfff]+$")]
-File = Annotated[Text, OptionForm(_TEXT, str, metavar="FILE")]
-Scorer = Annotated[Text, OptionForm(
-    f"MODULE:NAME, or a file {', '.join(SCORER_FILES)}", str, _scorer, "SCORER")]
-Folder = Annotated[Text, OptionForm(_TEXT, str, metavar="FOLDER")]
-Column = Annotated[Text, OptionForm(_TEXT, str, metavar="COLUMN")]
-Address = Annotated[Text, OptionForm("http://HOST/... or https://HOST/...", str, _address, "URL")]
-Delimiter = Annotated[Text, OptionForm('one character, neither " nor a line end, or tab', str, _delimiter, "CHARACTER")]
-Texts = Annotated[tuple[Text, ...], OptionForm(_TEXTS, split, distinct, "NAMES")]
-Names = Annotated[tuple[Text, ...], OptionForm(f"distinct names of {', '.join(KNOWN)}", split, _known, "NAMES")]
-Labels = Annotated[tuple[Text | int | bool, ...], Meta(min_length=2), OptionForm(
-    "at least two labels, text, integers or truth values, that differ as text", _split_labels, _labels, "A,B")]
-Words = Annotated[tuple[str, ...], OptionForm(
-    "a program and its arguments, as text or as a list of texts", str, _command, "COMMAND", str | tuple[str, ...])]
-
-Ahead = Annotated[int, Meta(ge=1, le=1000)]
-Seasons = Annotated[tuple[AtLeast1, ...], Meta(min_length=1), OptionForm(
-    "periods, integers >= 1 and all different, separated by commas", lambda text: [read_whole(one) for one in
-    text.split(",")], _different, "N,N")]
-_Empty = Annotated[str, Meta(pattern="^[^\0\ud800-\udfff]*$")]  # a text that may be empty
-Columns = Annotated[tuple[Text, ...], OptionForm(
-    _TEXTS, lambda texts: list(by_column(texts, _read_column)), distinct, "COLUMN", typed="a column, each once",
-    repeated=True)]
-Values = Annotated[Mapping[str, tuple[str, ...] | None], OptionForm(
-    "a table from column to a list of its values", lambda texts: by_column(texts, _read_values), _values,
-    "COLUMN[=A,B]", dict[Text, tuple[_Empty, ...] | None] | tuple[Text, ...],
-    "COLUMN or COLUMN=A,B, each column and each of its values once", True)]
-Fill = Literal["median"] | Finite
-Fills = Annotated[Mapping[str, float | str], OptionForm(
-    "a table from column to median or a finite number", lambda texts: by_column(texts, _read_fill), None,
-    "COLUMN=median|NUMBER", dict[Text, Fill],
-    "COLUMN=median or COLUMN=NUMBER, each column once (of words, --nominal COLUMN takes a gap as one more)", True)]
-Units = Annotated[Mapping[str, str], OptionForm(
-    "a table from column to its unit", lambda texts: by_column(texts, _read_unit), None, "COLUMN=UNIT",
-    dict[Text, Text], "COLUMN=UNIT, each column once", True)]
-Thousands = Annotated[Text, OptionForm(f"one of {' '.join(THOUSANDS)} or a blank", str, _thousands, "SIGN")]
-Settings = Annotated[Mapping[str, str | int | float | bool], OptionForm("a table of settings", metavar="")]
-Ripe = Annotated[str | int, Meta(), OptionForm(
-    "a whole number of questions, or a time such as 90d, 12h, 30m or 10s", read_whole, _ripe, "QUESTIONS|TIME")]
-Scale = Annotated[Mapping[str, tuple[float, ...]], OptionForm(
-    "a table of mean and deviation, lists of as many numbers, the latter > 0", None, _affine, "", Affine)]
-
-
-# ---------------------------------------------------------------- the options
 
 
 class OptionTable(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ import numpy as np
 import streams
 from streams.loaded import CAR
 from streams.messages import ErrorHandler, Reader
-from streams.tables import some_of
+from streams.troubles import some_of
 from venn.cli.columns import REPEATED, Columns
 from venn.cli.errors import did_you_mean, in_shell
 from venn.cli.modules import found_in_module, is_in_module

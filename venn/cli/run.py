@@ -23,7 +23,8 @@ from venn.cli.config import configured
 from venn.cli.errors import one_line, one_line_errors, spared
 from venn.cli.fleets import fleet_plan, refuse_for_fleet, serve_fleet
 from venn.cli.journals import holds_journal
-from venn.cli.options import UNITS, Config
+from venn.cli.option_types import UNITS
+from venn.cli.options import Config
 from venn.cli.output import COLUMNS, only_predictions
 from venn.cli.panels import (
     Choices,

@@ -16,11 +16,13 @@ import numpy as np
 import streams
 from streams.checks import MISSING, imported, is_finite
 from streams.frames import BLOCK
+from streams.header import read_header
 from streams.schema import Numeric
-from streams.tables import read_header, some_of
+from streams.troubles import some_of
 from venn.cli.errors import in_shell
 from venn.cli.modules import found_in_module, told
-from venn.cli.options import CODE, DECLARED, Config
+from venn.cli.option_types import CODE
+from venn.cli.options import DECLARED, Config
 from venn.cli.predictors import FORECASTER
 from venn.machines.estimators import labels_of, method_of
 from venn.machines.machine import as_known

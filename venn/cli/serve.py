@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from streams.messages import Decoder
+from streams.form import Decoder
 from venn.cli.access import address, guard
 from venn.cli.commands import INTERRUPTED, NAP, Ending
 from venn.cli.config import configured

@@ -31,8 +31,9 @@ from venn.online.selective import SelectiveAnswer
 from venn.online.stretch import Happened
 from venn.online.watch import ENDED
 from venn.serving.owner import VERDICTS
-from venn.show.notify import BEGAN, KNOWN, Seldom, hearing
+from venn.show.notify import BEGAN, KNOWN
 from venn.show.notify import ENDED as OVER
+from venn.show.seldom import Seldom, hearing
 
 OWN = COLUMNS, FEATURES, JUDGED, REPORTED  # begin names beside the positions of sources
 PLAIN = 30.0  # seconds between two lines of progress

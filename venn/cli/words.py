@@ -17,12 +17,13 @@ from venn.monitors.floor import FLOOR, Floor, FloorWatch
 from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.shared_level import together, watchers
 from venn.monitors.verdict import Verdict, worst
-from venn.online.forecaster import INTERVALS, Forecaster, watched
+from venn.online.forecaster import Forecaster, watched
+from venn.online.outlook import INTERVALS
 from venn.online.panel import Panel
 from venn.online.record import Record
 from venn.prediction import Label
 from venn.predictors.restarting import Restarting
-from venn.show.notify import plain
+from venn.show.seldom import plain
 
 SHARP, PUBLISHED = (INTERVALS, "abers"), "venn"
 RISK, SURPRISE = 0.05, 0.001  # of sets; the chance at most that a class is named though it is missed no more often

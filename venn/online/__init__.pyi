@@ -5,8 +5,6 @@ from .checkpoint import load as load
 from .checkpoint import save as save
 from .figures import PooledCurves as PooledCurves
 from .forecaster import Forecaster as Forecaster
-from .forecaster import Outlook as Outlook
-from .forecaster import Outlooks as Outlooks
 from .journal import Journal as Journal
 from .journal import JournalError as JournalError
 from .loop import Online as Online
@@ -14,6 +12,8 @@ from .lot import Asked as Asked
 from .lot import Lot as Lot
 from .number_outlook import NumberOutlook as NumberOutlook
 from .number_outlook import NumberOutlooks as NumberOutlooks
+from .outlook import Outlook as Outlook
+from .outlook import Outlooks as Outlooks
 from .panel import Panel as Panel
 from .record import Record as Record
 from .repair import salvage as salvage

@@ -4,226 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from math import isnan
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from venn.labels import Real
-from venn.machines.bank import Bank
 from venn.machines.frozen import FrozenScorer
 from venn.machines.frozen_numbers import FrozenRegressor
-from venn.machines.kernels import MultiscaleLaplacian
-from venn.machines.mixture import Mixture
 from venn.machines.number_stack import NumberStack
 from venn.machines.objects import Query, object_of
-from venn.machines.scale import FIRST, Scale, checked_ranges
-from venn.machines.stack import Stack
+from venn.machines.scale import FIRST, checked_ranges
 from venn.monitors.floor import FLOOR, Floor, FloorWatch, floor_of
 from venn.monitors.monitor import Monitor
 from venn.monitors.shared_level import together, trainings
 from venn.monitors.verdict import CHANGED, USELESS, Verdict, worst
-from venn.nonconformity import Share
 from venn.nonconformity.own import usual_measure
+from venn.online.forecaster_parts import (
+    FIT,
+    GROWTH,
+    SHARE,
+    given_parts,
+    own_bank,
+    own_parts,
+    own_scale,
+    with_further,
+    with_given,
+)
 from venn.online.in_blocks import InBlocks
-from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks, Parts
+from venn.online.number_outlook import DISTRIBUTION, NumberOutlook, NumberOutlooks
 from venn.online.one_row import RowStep
+from venn.online.outlook import FORECAST, INTERVALS, SETS, Outlook, Outlooks, Parts
 from venn.online.panel import Panel, Prepared
 from venn.parameters import by_name, fraction, integer, members, one_of, optional
-from venn.prediction import Floats, Label
+from venn.prediction import Label
 from venn.predictors.distribution_inductive import InductiveDistribution
 from venn.predictors.distribution_mixture import DistributionMixture
 from venn.predictors.distribution_stacked import StackedDistribution
-from venn.predictors.expert_mixture import ExpertMixture, experts_in
+from venn.predictors.history import share_histories
 from venn.predictors.inductive_abers import InductiveVennAbers
-from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.learning import Predictor, elementary, share_histories
-from venn.predictors.refits import NumberRefits, Refits, ScorerForecast, log_odds
+from venn.predictors.learning import Predictor, elementary
+from venn.predictors.refits import NumberRefits
 from venn.predictors.restarting import Switch
-from venn.predictors.transductive import Conformal, TransductiveVennAbers
 from venn.saved import checked_keys, restored_int, saved
 from venn.schedules import Prefix
 from venn.turns import asks
 
-FORECAST, INTERVALS, SETS = "forecast", "intervals", "sets"
 CHOSEN = ("transductive", "last", "first", "ranges", "level", "on_change", "floor", "own")
 GIVEN = "Retrain or invert the model."
 RESTART, KEEP = "restart", "keep"
 LAST = 100_000  # examples, by default: after so many nothing trains any more
-SHARE = 0.7  # of the examples at a training: they train, the rest calibrates
-GROWTH = 1.4  # of the examples from one training of what calibrates to the next
-OWN_FIRST = (0.1, 1.0)  # exponents of Venn-Abers and of a given classifier itself: the pool begins so
 FITTED, FIRST_FIT = 0.6, 125  # of numbers: share of the examples that trees are fitted to, and when they first are
-FIT = 50  # examples at the first fit of the forecast's other learners
 LAST_FIT = 20_000  # and, of numbers, at their last
 ELSEWHERE = ": venn.ForecasterClassifier has it, or venn.ConformalRegressor where labels are numbers"
 NUMBERS = {int, float}  # types of what a plain row holds
-EXPONENTS = (1.2, 0.0, 0.1, 0.0, 0.0)  # of Venn-Abers, its scorer, forest, boosted trees, regression: at first
-
-
-class Said(Parts):
-    """Base of what a `Forecaster` says: predictions of its predictors by name, of one object or of many."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Labels in class order."""
-        return self[FORECAST].classes
-
-    @property
-    def proba(self) -> Floats:
-        """(c,) or (n, c) probabilities in class order."""
-        return self[FORECAST].proba
-
-    @property
-    def intervals(self) -> Floats:
-        """(c, 2) or (n, c, 2) lower and upper probability of each class."""
-        return np.moveaxis(self[INTERVALS].bounds, 0, -1)
-
-    @property
-    def p_values(self) -> Floats:
-        """(c,) or (n, c) p-values of each class."""
-        return self[SETS].p_values
-
-
-class Outlook(Said):
-    """What a `Forecaster` says of one object: each of its predictors' predictions by name, and all of them in one.
-
-    `outlook["yes"]` is the probability of a class. So no class of a forecaster has the name of one of its predictors.
-
-    Attributes
-    ----------
-    proba : (c,) float64
-        Probabilities in class order, to decide by. They are those of "forecast", another predictor than "intervals":
-        it mixes several methods by their past losses. So a probability may lie outside its interval: it is often the
-        sharper of the two, while only the interval is guaranteed. `repr` says so where it happens.
-    intervals : (c, 2) float64
-        Lower and upper probability of each class.
-    p_values : (c,) float64
-        Of each class: the smallest chance of an error at which the set leaves it out.
-    label : label
-        The most probable class.
-    best : label
-        The same: here the label and the largest probability always agree.
-    guaranteed : dict of str to str
-        What is proved of each part: see docs/guarantees.md for the words.
-
-    Examples
-    --------
-    >>> import streams, venn
-    >>> model = venn.Forecaster(("no", "yes"), first=0)
-    >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
-    ...     model.learn_one(x, y)
-    >>> outlook = model.predict_one([1.1])
-    >>> outlook.label, outlook.intervals.shape, sorted(outlook.guaranteed)
-    ('yes', (2, 2), ['forecast', 'intervals', 'sets'])
-    >>> outlook["yes"] == outlook.to_dict()["probabilities"]["yes"]
-    True
-    """
-
-    def __missing__(self, label: Any) -> float:
-        if label not in self.classes:
-            raise KeyError(f"it has {', '.join(self)}, and the classes {list(self.classes)!r}, got {label!r}")
-        return float(self.proba[self.classes.index(label)])
-
-    @property
-    def label(self) -> Label:
-        """The most probable class."""
-        return self[FORECAST].label
-
-    @property
-    def best(self) -> Label:
-        """The most probable class: here it is also the label."""
-        return self.label
-
-    def set(self, epsilon: float) -> tuple[Label, ...]:
-        """Return the labels that cannot be excluded at this chance of an error, in class order."""
-        return self[SETS].set(epsilon)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all that is said as plain numbers: of the classes by label, and what is proved of each part.
-
-        With classes that are text it goes into JSON as it is.
-        """
-
-        def of_classes(values: Floats) -> dict[Label, Any]:
-            return dict(zip(self.classes, values.tolist(), strict=True))
-
-        return {
-            "label": self.label,
-            "probabilities": of_classes(self.proba),
-            "intervals": of_classes(self.intervals),
-            "p_values": of_classes(self.p_values),
-            "guaranteed": self.guaranteed,
-        }
-
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks."""
-        said = self.to_dict()
-        rows = "".join(
-            f"<tr><td>{escape(str(label))}</td><td>{p:.3f}</td><td>{low:.3f} to {high:.3f}</td>"
-            f"<td>{said['p_values'][label]:.3f}</td></tr>"
-            for (label, p), (low, high) in zip(said["probabilities"].items(), said["intervals"].values(), strict=True)
-        )
-        heads = "".join(f"<th>{head}</th>" for head in ("class", "probability", "between", "p-value"))
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-
-    def __repr__(self) -> str:
-        each = list(zip(self.classes, self.proba.round(3).tolist(), self.intervals.round(3).tolist(), strict=True))
-        shown = ", ".join(f"{label!r}: {p:.3f} [{low:.3f}, {high:.3f}]" for label, p, (low, high) in each)
-        outside = any(not low <= p <= high for _, p, (low, high) in each)
-        return f"Outlook({shown}{'; a forecast may lie outside its brackets, which another predictor gives' * outside})"
-
-
-class Outlooks(Said):
-    """What a `Forecaster` says of many objects: blocks of its predictors' predictions by name, and all in arrays.
-
-    Attributes
-    ----------
-    proba : (n, c) float64
-        Probabilities in class order, to decide by.
-    intervals : (n, c, 2) float64
-        Lower and upper probability of each class.
-    p_values : (n, c) float64
-        Of each class.
-    labels, best : list of labels
-        The most probable classes.
-    guaranteed : dict of str to str
-        What is proved of each part.
-
-    Examples
-    --------
-    >>> import venn
-    >>> model = venn.Forecaster(["no", "yes"])
-    >>> for i in range(40):
-    ...     model.learn_one([i / 40], "yes" if i > 20 else "no")
-    >>> outlooks = model.predict_many([[0.1], [0.9]])
-    >>> outlooks.labels, outlooks.sets(0.1), outlooks.intervals.shape
-    (['no', 'yes'], [('no',), ('yes',)], (2, 2, 2))
-    >>> outlooks.one(1).label
-    'yes'
-    """
-
-    @property
-    def labels(self) -> list[Label]:
-        """The most probable classes."""
-        return self[FORECAST].labels
-
-    @property
-    def best(self) -> list[Label]:
-        """The most probable classes: here they are also the labels."""
-        return self.labels
-
-    def sets(self, epsilon: float) -> list[tuple[Label, ...]]:
-        """Return for each object the labels that cannot be excluded at this chance of an error, in class order."""
-        return self[SETS].sets(epsilon)
-
-    def one(self, i: int) -> Outlook:
-        """Return the outlook for object i."""
-        return Outlook({name: block[i] for name, block in self.items()})
-
-    def __repr__(self) -> str:
-        return f"Outlooks({len(self[FORECAST])} objects, classes {list(self.classes)!r})"
 
 
 @saved
@@ -791,16 +625,6 @@ def watched(names: Iterable[str]) -> list[str]:
     return [one for one in found if one != FORECAST] if found[:3] in forecasters or found[:2] in forecasters else found
 
 
-def given_parts(scorer: FrozenScorer, measure: Any) -> dict[str, Predictor]:
-    """Return the predictors that calibrate a scorer."""
-    intervals = InductiveVennAbers(scorer)
-    forecast = ExpertMixture([intervals])
-    if getattr(intervals.given, "probabilities", False) or log_odds(intervals.given):
-        forecast = ExpertMixture([intervals, ScorerForecast(intervals)], OWN_FIRST)
-    read = intervals.given if measure is None or getattr(measure, "of_probabilities", False) else scorer
-    return {FORECAST: forecast, INTERVALS: intervals, SETS: InductiveConformal(read, measure)}
-
-
 def _restored_places(name: str, value: Any, forecast: Any) -> tuple[int, int]:
     """Return places of experts in a forecast, from one on up to another; or say what they must be."""
     experts = len(getattr(forecast, "experts", ()))
@@ -808,51 +632,3 @@ def _restored_places(name: str, value: Any, forecast: Any) -> tuple[int, int]:
         raise ValueError(f"{name} must be two places, got {value!r}")
     first = integer(name, value[0], 0, experts)
     return first, integer(name, value[1], first, experts)
-
-
-def with_given(forecast: Any, given: Sequence[Any]) -> Any:
-    """Return a mixture that has weighed nothing, of further experts as well: they have no part in its pool at first."""
-    if isinstance(forecast, DistributionMixture):
-        return forecast.of([*forecast.experts, *given])
-    exponents = forecast.exponents or (1.0,)  # of one expert alone
-    experts = [*forecast.experts, *given]
-    more = [getattr(one, "exponent", 0.0) for one in given for _ in range(experts_in(one))]
-    return ExpertMixture(experts, (*exponents, *more), forecast.share)
-
-
-def with_further(anew: Any, before: Any, given: Sequence[Any] = ()) -> ExpertMixture:
-    """Return a mixture that begins anew, in which the last expert that learns goes on with all examples.
-
-    It is what was fitted anew, or the calibration of a given scorer. So a false alarm costs little; after a true one it
-    soon weighs nothing. The `given` experts, which both have, go on anyway.
-    """
-    passed = {id(one) for one in given}
-    own = [one for one in before.experts if not isinstance(one, ScorerForecast) and id(one) not in passed]
-    return with_given(anew, own[-1:])
-
-
-def own_scale(first: Any, ranges: Any) -> Scale | Literal[False]:
-    """Return a scale that a forecaster finds, or that of declared ranges; False: objects are taken as they are."""
-    as_it_is = ranges is None and first is not None and integer("first", first, 0) == 0
-    return False if as_it_is else Scale(first, ranges, teach=True)
-
-
-def own_bank(classes: Sequence[Label], first: Any, ranges: Any) -> Bank:
-    """Return the bank of a forecaster, on its scale."""
-    return Bank(MultiscaleLaplacian(), classes, scale=own_scale(first, ranges))
-
-
-def own_parts(bank: Bank, transductive: int, last: int) -> dict[str, Predictor]:
-    """Return the predictors on a bank of machines, and on the stacks that come after it."""
-    stack, schedule = Stack(bank.classes), Prefix(SHARE, transductive, GROWTH, last)
-    abers = InductiveVennAbers(stack, schedule=schedule)
-    early = TransductiveVennAbers(Mixture(bank))
-    # No interval is claimed of the forecast: there the examples that have fixed the scale count, too.
-    every = TransductiveVennAbers(Mixture(bank, whole=True)) if bank.scale and bank.scale.first else early
-    calibrated = Switch(every, abers)
-    experts = [calibrated, ScorerForecast(calibrated), Refits(bank.classes, min(FIT, last), last=last)]
-    return {
-        FORECAST: ExpertMixture(experts, EXPONENTS),
-        INTERVALS: Switch(early, abers),
-        SETS: Switch(Conformal(early.machine, Share()), InductiveConformal(stack, schedule=schedule)),
-    }

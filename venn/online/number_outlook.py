@@ -7,23 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from venn.prediction import Floats
+from venn.online.outlook import FORECAST, Parts
+from venn.prediction import LEVELS, Floats
 
-DISTRIBUTION, FORECAST = "distribution", "forecast"
-SHOWN = (0.01, 0.05, 0.1, 0.2)  # levels of intervals in tables
-
-
-class Parts(dict[Any, Any]):  # Any: an outlook of classes is asked for these, too
-    """Predictions by the name of their predictor."""
-
-    def __missing__(self, name: Any) -> Any:
-        more = "; of object i it has .one(i)" if hasattr(self, "one") else ""
-        raise KeyError(f"it has {', '.join(self)}{more}, got {name!r}")
-
-    @property
-    def guaranteed(self) -> dict[str, str]:
-        """What is proved of each part."""
-        return {name: one.guaranteed for name, one in self.items()}
+DISTRIBUTION = "distribution"
 
 
 class NumberOutlook(Parts):
@@ -94,13 +81,13 @@ class NumberOutlook(Parts):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that is said as plain numbers, for JSON: None for an infinite end of an interval."""
-        ends = {str(level): [end if np.isfinite(end) else None for end in self.interval(level)] for level in SHOWN}
+        ends = {str(level): [end if np.isfinite(end) else None for end in self.interval(level)] for level in LEVELS}
         return {"mean": self.mean, "median": self.median, "intervals": ends, "guaranteed": self.guaranteed}
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks."""
         rows = [("mean", f"{self.mean:.6g}"), ("median", f"{self.median:.6g}")]
-        for level in SHOWN:
+        for level in LEVELS:
             lower, upper = self.interval(level)
             rows.append((f"interval at {level:g}", f"{lower:.6g} to {upper:.6g}"))
         told = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows)

@@ -27,7 +27,8 @@ from venn.online.chain import (
     read_header,
     whole,
 )
-from venn.online.journal import Journal, state_file, state_files
+from venn.online.checkpoint_writer import state_file, state_files
+from venn.online.journal import Journal
 from venn.parameters import path_of
 
 TOGETHER = 10_000  # events of a transaction

@@ -15,7 +15,8 @@ from venn.monitors.alarms import Alarm
 from venn.monitors.kinds import kind_of
 from venn.online import checkpoint
 from venn.online.chain import AnswerRow, JournalPlace, QuestionRow, decode, decode_object, encode
-from venn.online.journal import Anew, Journal, JournalError, state_file
+from venn.online.checkpoint_writer import state_file
+from venn.online.journal import Anew, Journal, JournalError
 from venn.online.lot import JUDGED
 from venn.online.run import REFUSALS, Run, Rung, Waiting
 from venn.online.watch import EPISODES

@@ -1,10 +1,8 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
 from .adaptive import Adaptive as Adaptive
-from .adaptive import AdaptiveIntervals as AdaptiveIntervals
-from .adaptive import Certificate as Certificate
-from .adaptive import ConstantSteps as ConstantSteps
-from .adaptive import DecayingSteps as DecayingSteps
+from .adaptive_intervals import AdaptiveIntervals as AdaptiveIntervals
+from .balanced import Balanced as Balanced
 from .blocks import ManyClassIntervals as ManyClassIntervals
 from .blocks import ManyForecasts as ManyForecasts
 from .blocks import ManyMultiprobabilities as ManyMultiprobabilities
@@ -20,7 +18,6 @@ from .distribution_inductive import ManyIntervals as ManyIntervals
 from .distribution_mixture import DistributionMixture as DistributionMixture
 from .distribution_stacked import StackedDistribution as StackedDistribution
 from .expert_mixture import ExpertMixture as ExpertMixture
-from .groups import Balanced as Balanced
 from .groups import InductiveByGroup as InductiveByGroup
 from .groups import Within as Within
 from .groups import by_group as by_group
@@ -31,6 +28,9 @@ from .inductive import calibeating as calibeating
 from .inductive_abers import InductiveVennAbers as InductiveVennAbers
 from .inductive_conformal import InductiveConformal as InductiveConformal
 from .learning import Predictor as Predictor
+from .long_run import Certificate as Certificate
+from .long_run import ConstantSteps as ConstantSteps
+from .long_run import DecayingSteps as DecayingSteps
 from .refits import NumberRefits as NumberRefits
 from .refits import Refits as Refits
 from .refits import Refitted as Refitted

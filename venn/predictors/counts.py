@@ -12,7 +12,7 @@ from venn._compiled.scorecard import replay_counts
 from venn.machines.machine import grown
 from venn.prediction import REALISED_ROW, Bools, Floats, Integers, Label, Multiprobability, Rule
 from venn.predictors.blocks import ManyMultiprobabilities
-from venn.predictors.learning import Mergeable
+from venn.predictors.merging import Mergeable
 from venn.saved import array
 from venn.taxonomies import AdaptiveMarginBins, ByScores
 

@@ -18,11 +18,8 @@ from venn.parameters import fraction, integer, number, optional
 from venn.prediction import ClassIntervals, Floats, Integers
 from venn.predictors.distribution_inductive import scorer_of_numbers
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule
-from venn.predictors.learning import (
-    Mergeable,
-    MergingReader,
-    OnMachine,
-)
+from venn.predictors.learning import OnMachine
+from venn.predictors.merging import Mergeable, MergingReader
 from venn.saved import array, base, component, param
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing

@@ -16,7 +16,7 @@ from venn.machines.rulers import LOCATION_SCALE, Ruler, ruler_of
 from venn.parameters import integer, share
 from venn.prediction import Bools, Floats, Integers, significance
 from venn.predictors.inductive_base import GIVEN, Inductive, checked_scorer, fitting_schedule
-from venn.predictors.learning import Mergeable, MergingReader
+from venn.predictors.merging import Mergeable, MergingReader
 from venn.saved import array, component, param
 from venn.schedules import Schedule
 from venn.smoothing import Smoothing

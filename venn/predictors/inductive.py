@@ -13,7 +13,8 @@ from venn.prediction import NOTHING, Bools, Integers, Label, Multiprobability, R
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import counter
 from venn.predictors.inductive_base import GIVEN, Inductive, InductivePart, OnGiven, fitting_schedule, scorer_of_classes
-from venn.predictors.learning import MergingReader, WeighsClasses, teach_all
+from venn.predictors.learning import WeighsClasses, teach_all
+from venn.predictors.merging import MergingReader
 from venn.saved import component, own, param, saved, state
 from venn.schedules import FIRST, NoTraining, RandomAssignment, Schedule
 from venn.shifts import PriorShift, checked_ratios

@@ -17,7 +17,7 @@ from venn.parameters import has_methods
 from venn.prediction import FEW, Bools, ClassIntervals, Floats, Integers, Label
 from venn.predictors.blocks import ManyClassIntervals
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
-from venn.predictors.learning import Mergeable, MergingReader, sorted_rows
+from venn.predictors.merging import Mergeable, MergingReader, sorted_rows
 from venn.saved import array, component, each, param
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, checked_covariates

@@ -15,17 +15,9 @@ from venn.machines.objects import ObjectRows, clean_row, clean_rows
 from venn.machines.stack import BaseStack
 from venn.parameters import has_methods, instance
 from venn.prediction import Bools, Floats, Integers, Label
-from venn.predictors.learning import (
-    AtSetTimes,
-    Calibration,
-    History,
-    MergingReader,
-    Predictor,
-    checked_parts,
-    of_classes,
-    restored_features,
-    restored_history,
-)
+from venn.predictors.history import AtSetTimes, History, restored_features, restored_history
+from venn.predictors.learning import Predictor, of_classes
+from venn.predictors.merging import Calibration, MergingReader, checked_parts
 from venn.saved import Given, array, base, is_saved, own, param, restored_int, state
 from venn.schedules import NoTraining, PrefixRestart, Schedule, checked_schedule
 from venn.shifts import CovariateShift

@@ -17,7 +17,8 @@ from venn.parameters import flag, has_methods, integer
 from venn.prediction import OF_SETS, Bools, Floats, Integers, PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_base import GIVEN, Inductive, fitting_schedule, scorer_of_classes
-from venn.predictors.learning import Mergeable, WeighsClasses, sorted_rows
+from venn.predictors.learning import WeighsClasses
+from venn.predictors.merging import Mergeable, sorted_rows
 from venn.saved import array, component, each, own, param
 from venn.schedules import Schedule
 from venn.shifts import CovariateShift, PriorShift, checked_ratios

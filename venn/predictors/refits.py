@@ -19,16 +19,9 @@ from venn.machines.stack import KINDS, Learners, dense
 from venn.machines.threads import asked, one_thread
 from venn.parameters import above_one, integer, with_methods
 from venn.prediction import Floats, Forecast, Integers, Label
+from venn.predictors.history import AtSetTimes, History, restored_features, restored_history
 from venn.predictors.inductive_base import Inductive
-from venn.predictors.learning import (
-    AtSetTimes,
-    History,
-    Predictor,
-    elementary,
-    put,
-    restored_features,
-    restored_history,
-)
+from venn.predictors.learning import Predictor, elementary, put
 from venn.saved import (
     array,
     component,

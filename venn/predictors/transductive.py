@@ -18,7 +18,8 @@ from venn.parameters import flag, integer, number, with_methods
 from venn.prediction import ClassIntervals, Floats, Integers, Multiprobability, PredictionSet, Rule, fitting_rule
 from venn.predictors.blocks import shares
 from venn.predictors.inductive_abers import steps, weighed_pair
-from venn.predictors.learning import OnMachine, WeighsClasses, machine_of_classes, sorted_rows
+from venn.predictors.learning import OnMachine, WeighsClasses, machine_of_classes
+from venn.predictors.merging import sorted_rows
 from venn.saved import component, own, param
 from venn.shifts import CovariateShift, PriorShift, checked_covariates, checked_ratios, table_weights
 from venn.smoothing import Smoothing

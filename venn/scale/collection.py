@@ -16,7 +16,7 @@ from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.predictors.counts import CategoryCounts
 from venn.predictors.inductive_base import Inductive
 from venn.predictors.inductive_conformal import InductiveConformal
-from venn.predictors.learning import Calibration, checked_unordered
+from venn.predictors.merging import Calibration, checked_unordered
 from venn.show.terminal import Progress
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from venn.monitors.verdict import CHANGED, Moment, Verdict
 from venn.online import checkpoint
 from venn.online.chain import copy_object, decode_object, encode, encode_object
 from venn.online.figures import frame
-from venn.online.forecaster import FORECAST, Forecaster
+from venn.online.forecaster import Forecaster
 from venn.online.journal import JournalError, checked_id
+from venn.online.outlook import FORECAST
 from venn.online.panel import Panel
 from venn.online.run import REFUSALS
 from venn.parameters import flag, fraction, has_methods, integer, members, path_of
@@ -78,12 +79,6 @@ def checked_key(key: Any) -> str:
     if CONTROL.search(key):
         raise ValueError(f"key must have no control characters, got {key!r}")
     return str(key)
-
-
-def _checked_prior(prior: Any) -> Any:
-    if prior is not None and not has_methods(prior, "predict_one", "learn_one"):
-        raise TypeError(f"prior must be a predictor, or None, got {prior!r}")
-    return prior
 
 
 class Fleet:
@@ -170,7 +165,9 @@ class Fleet:
         self._make, self._most_open = make, integer("open", open, 1)
         self._rate, self._every = fraction("rate", rate), integer("every", every, 1)
         self._most = None if most is None else integer("most", most, 1)
-        self._prior = _checked_prior(prior)
+        if prior is not None and not has_methods(prior, "predict_one", "learn_one"):
+            raise TypeError(f"prior must be a predictor, or None, got {prior!r}")
+        self._prior = prior
         durable = flag("durable", durable)
         self._teller = teller("on_alarm", on_alarm, log_of.warning)
         self._owner, self._closed = os.getpid(), False

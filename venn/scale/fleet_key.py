@@ -15,8 +15,8 @@ from venn.monitors.shared_level import trainings
 from venn.monitors.sources import usual_sources
 from venn.online import checkpoint
 from venn.online.chain import decode, decode_object, encode, encode_object
-from venn.online.forecaster import FORECAST
 from venn.online.journal import JournalError
+from venn.online.outlook import FORECAST
 from venn.online.panel import Panel, panel_of
 from venn.online.restart import NEAR, apart
 from venn.online.run import REFUSALS

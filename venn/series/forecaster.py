@@ -12,7 +12,7 @@ from venn.monitors.verdict import CLAIMED, EARLY, Verdict
 from venn.parameters import integer, is_number, optional
 from venn.prediction import LEVELS as USUAL
 from venn.prediction import LONG_RUN, Floats
-from venn.predictors.adaptive import ConstantSteps, Steps, checked_steps, rising
+from venn.predictors.long_run import ConstantSteps, Steps, checked_steps, rising
 from venn.saved import Saved, component, own, param, restored_bool, restored_int, restored_text, state
 from venn.series.experts import Experts, Told
 from venn.series.levels import HorizonAccount, MovingLevels

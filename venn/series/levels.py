@@ -12,7 +12,7 @@ from venn._compiled import series_levels as loops
 from venn.parameters import integer
 from venn.prediction import LEVELS as USUAL
 from venn.prediction import Floats
-from venn.predictors.adaptive import ConstantSteps, Steps, checked_steps, rising
+from venn.predictors.long_run import ConstantSteps, Steps, checked_steps, rising
 from venn.saved import (
     Saved,
     component,

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from venn.monitors.alarms import shares
 from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
-from venn.show.notify import AlarmReporter, grouped, plain
+from venn.show.seldom import AlarmReporter, grouped, plain
 from venn.show.terminal import FIRST_STEPS, aligned
 from venn.show.view import Snapshot, Standing, overall, standing
 

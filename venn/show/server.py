@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 from venn.show.door import HEADERS, HTML, TEXT, Door, Refusal, Reply, Routes
 from venn.show.door import is_loopback as is_loopback
-from venn.show.notify import Seldom, plain
+from venn.show.seldom import Seldom, plain
 
 try:
     import httptools

@@ -8,10 +8,10 @@ from typing import Any
 from venn.monitors.episodes import NOTHING_DONE, Episode
 from venn.monitors.kinds import SetKind, kind_of
 from venn.monitors.verdict import Moment, Verdict
-from venn.show.notify import AlarmGroup, AlarmReporter, grouped
 from venn.show.page import words
 from venn.show.page.feed import FollowedRun
 from venn.show.page.words import moment, placed, text, tiles, when
+from venn.show.seldom import AlarmGroup, AlarmReporter, grouped
 from venn.show.view import Snapshot, floors
 
 CHANGES, MOST = 100, 20  # latest changes, and lines of alarms of each

@@ -23,8 +23,8 @@ from venn.prediction import (
     PREDICTED_LABEL,
     REALISED_ROW,
 )
-from venn.show.notify import plain
 from venn.show.page.feed import LATEST, FollowedRun
+from venn.show.seldom import plain
 from venn.show.view import Picture, SeenCounts, Snapshot, floors, pictures, standing
 
 LONGEST = 60  # letters of an id or a label
