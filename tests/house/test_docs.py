@@ -274,7 +274,7 @@ def test_a_link_that_leads_nowhere_is_found():
     assert astray(page, "[a](nowhere.md) [b](#no-such-place) [c](http:/slip) {doc}`/nowhere`") == [
         "nowhere.md", "#no-such-place", "http:/slip", str(DOCS / "nowhere"),
     ]  # fmt: skip
-    assert not astray(page, "[a](index.md) [b](#what-an-alarm-means) [c](https://arxiv.org/x) {doc}`/gallery/iterate`")
+    assert not astray(page, "[a](index.md) [b](#what-an-alarm-means) [c](https://arxiv.org/x) {doc}`/gallery/own_csv`")
 
 
 def test_every_page_is_in_the_tree():
