@@ -10,13 +10,8 @@ digits, shuffled, and through elec2 in its own order, which changes. Beside it s
     answered   share of the questions that was answered
     of_best    answered, over what the best fixed threshold on the probability answers, chosen in hindsight among those
                whose own account is kept at every moment
-    of_end     the same among those whose account is kept at the end, whatever happened before
-    plain      what one would do otherwise: answer where the probability is at least 1 - error; the share of wrong ones
-               among these answers
 
-`least`, `median` and `mean` are of `of_best` over the ten tables. With `--fitted 1000` the forecaster calibrates a
-logistic regression that was fitted to so many rows, and the others are the stream: so long ones take little time. One
-JSON line.
+`least`, `median` and `mean` are of `of_best` over the ten tables. One JSON line.
 """
 
 from __future__ import annotations
@@ -26,9 +21,6 @@ import json
 from time import process_time
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import streams
@@ -41,16 +33,12 @@ TABLES = (
 CHANGING = "elec2"
 
 
-def forecasts(stream, accounts, fitted):
+def forecasts(stream, accounts):
     """Go through a stream; return sureness and errors, and for each account the answers and whether it was kept."""
-    model, examples = venn.Forecaster(stream.classes), list(stream)
-    if fitted:
-        X, y = zip(*examples[:fitted], strict=True)
-        scorer = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(np.array(X), list(y))
-        model, examples = venn.Forecaster(scorer=scorer), [one for one in examples[fitted:] if one[1] in set(y)]
+    model = venn.Forecaster(stream.classes)
     sure, wrong = [], []
     given, kept = {error: [] for error in accounts}, dict.fromkeys(accounts, True)
-    for number, (x, y) in enumerate(examples, 1):
+    for number, (x, y) in enumerate(stream, 1):
         outlook = model.predict_one(x)
         sure.append(float(outlook.proba.max()))
         wrong.append(outlook.label != y)
@@ -64,14 +52,13 @@ def forecasts(stream, accounts, fitted):
 
 
 def best_fixed(sure, wrong, error, allowance):
-    """Return how many questions the best threshold answers: its account kept at every moment, and at the end."""
-    always = end = 0
+    """Return how many questions the best threshold answers whose account is kept at every moment."""
+    most = 0
     for level in np.unique(sure):
         given = sure >= level
         room = error * np.cumsum(given) + allowance - np.cumsum(given & wrong)
-        always = max(always, int(given.sum())) if room.min() >= -1e-9 else always
-        end = max(end, int(given.sum())) if room[-1] >= -1e-9 else end
-    return always, end
+        most = max(most, int(given.sum())) if room.min() >= -1e-9 else most
+    return most
 
 
 def main() -> None:
@@ -79,26 +66,22 @@ def main() -> None:
     parser.add_argument("--errors", type=float, nargs="+", default=[0.05, 0.1])
     parser.add_argument("--allowance", type=float, default=5.0)
     parser.add_argument("--rows", type=int, default=1500)
-    parser.add_argument("--fitted", type=int, default=0)
     parser.add_argument("--tables", nargs="+", default=[*TABLES, CHANGING])
     options = parser.parse_args()
     found, start = {error: {} for error in options.errors}, process_time()
     for name in options.tables:
         stream = streams.load(name, shuffle=None if name == CHANGING else 0)
-        stream = stream.take(min(options.fitted + options.rows, len(stream)))
+        stream = stream.take(min(options.rows, len(stream)))
         accounts = {error: Answering(error, options.allowance) for error in options.errors}
-        sure, wrong, given, kept = forecasts(stream, accounts, options.fitted)
+        sure, wrong, given, kept = forecasts(stream, accounts)
         for error in options.errors:
             answered = np.array(given[error])
-            always, end = best_fixed(sure, wrong, error, options.allowance)
-            plain = sure >= 1 - error
+            best = best_fixed(sure, wrong, error, options.allowance)
             found[error][name] = {
                 "kept": bool(kept[error]),
                 "answered": round(float(answered.mean()), 3),
                 "wrong": round(float(wrong[answered].mean()), 4) if answered.any() else None,
-                "of_best": round(int(answered.sum()) / max(always, 1), 3),
-                "of_end": round(int(answered.sum()) / max(end, 1), 3),
-                "plain": round(float(wrong[plain].mean()), 4) if plain.any() else None,
+                "of_best": round(int(answered.sum()) / max(best, 1), 3),
             }
     told = {}
     for error, each in found.items():

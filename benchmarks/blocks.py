@@ -26,6 +26,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from workload import one_by_one as alone
 
 import venn
 from venn.online import checkpoint
@@ -143,13 +144,6 @@ def rates(make, rows, known, estimator=None):
             seconds = (time.process_time() - start) / (300 if way == "one by one" else SIZE)
             best[way] = min(best.get(way, np.inf), seconds)
     return {way: round(1 / seconds) for way, seconds in best.items()}
-
-
-def alone(model, X, y):
-    """Say and learn one by one."""
-    for x, label in zip(X, y, strict=True):
-        model.predict_one(x)
-        model.learn_one(x, label)
 
 
 def measured(make, known, rows, n, sizes, estimator=None):

@@ -2,13 +2,11 @@
 
     python benchmarks/footprint.py
 
-`import_ms` and `command_ms`: a process that imports venn, less one that does nothing, and `venn --version`: the
-fastest of five, wall time. `first_replay_s`: a process that makes the README's first model and replays 20 examples of
-Car, with an empty cache of compiled loops, and again with the cache filled; `first_hinge_s` the same for `OneVsAllSVM`,
-which has the longest loops. `bytes_an_example`: what a predictor holds after n examples of 10 features and 2 classes,
-by what its process holds more than after the first 10 % (resident memory, so that what numpy and compiled loops hold
-counts), divided by the examples in between. Machines that keep a kernel matrix or its factor take memory proportional
-to n: `floor` is 8 n bytes for a whole matrix. Prints one JSON line.
+`import_ms` and `command_ms`: a process that imports venn, less one that does nothing, and `venn --version`: the fastest
+of five, wall time. `first_replay_s`: a process that makes the README's first model and replays 20 examples of Car, with
+an empty cache of compiled loops, and again with the cache filled. `bytes_an_example`: what a predictor holds after n
+examples of 10 features and 2 classes, by what its process holds more than after the first 10 % (resident memory, so
+that what numpy and compiled loops hold counts), divided by the examples in between. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -22,22 +20,19 @@ import tempfile
 import time
 
 import numpy as np
+from workload import noisy, resident
 
 CLASSES = (0, 1)
-FEATURES = 10
 REPLAY = """
 import streams, venn
 stream = streams.load("car", shuffle=0).take(20)
-machine = venn.{machine}(venn.RBF(0.5), C=10, classes=stream.classes)
-model = venn.TransductiveVenn(machine{taxonomy})
+machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=10, classes=stream.classes)
+model = venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins()))
 for x, y in stream:
     model.predict_one(x)
     model.learn_one(x, y)
 """
-MACHINES = {
-    "LeastSquaresSVM": ", venn.LeaveOneOut(venn.taxonomies.AdaptiveMarginBins())",
-    "OneVsAllSVM": ", venn.Argmax()",
-}
+SIZES = {"OneVsAllSVM": 1000, "LeastSquaresSVM": 1000, "VennAbers": 100_000}
 
 
 def seconds(command, **environment):
@@ -47,22 +42,10 @@ def seconds(command, **environment):
     return time.perf_counter() - start
 
 
-def resident():
-    """Return the bytes of resident memory of this process."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def kept(name):
     """Return the predictor whose memory per example is measured."""
     import venn
 
-    if name == "InductiveVenn":
-        from sklearn.linear_model import LogisticRegression
-
-        rng = np.random.default_rng(1)
-        X = rng.normal(size=(500, FEATURES))
-        return venn.InductiveVenn(venn.FrozenScorer(LogisticRegression().fit(X, X[:, 0] > 0), CLASSES))
     if name == "VennAbers":
         return venn.maps.VennAbers()
     return getattr(venn.machines, name)(venn.RBF(0.1), 1.0, CLASSES)
@@ -70,9 +53,7 @@ def kept(name):
 
 def grown(name, n):
     """Return bytes per example of a predictor that learns n of them, from the first tenth to the last."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, FEATURES))
-    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int).tolist()
+    X, y = noisy(np.random.default_rng(0), n)
     model, early = kept(name), 0
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
         if i == n // 10:
@@ -95,24 +76,15 @@ def main():
     imported = min(seconds([sys.executable, "-c", "import venn"]) for _ in range(5))
     command = min(seconds([sys.executable, "-c", "from venn.cli import main; main()", "--version"]) for _ in range(5))
     line = {"benchmark": "footprint", "import_ms": round(1e3 * (imported - empty)), "command_ms": round(1e3 * command)}
-    for key, (machine, taxonomy) in zip(("first_replay_s", "first_hinge_s"), MACHINES.items(), strict=True):
-        with tempfile.TemporaryDirectory() as folder:
-            program = [sys.executable, "-c", REPLAY.format(machine=machine, taxonomy=taxonomy)]
-            line[key] = {when: round(seconds(program, NUMBA_CACHE_DIR=folder), 2) for when in ("cold", "cached")}
-    sizes = {
-        "OneVsAllSVM": (1000, 4000), "LeastSquaresSVM": (1000, 4000),
-        "InductiveVenn": (100_000,), "VennAbers": (100_000,),
-    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        program = [sys.executable, "-c", REPLAY]
+        line["first_replay_s"] = {
+            when: round(seconds(program, NUMBA_CACHE_DIR=folder), 2) for when in ("cold", "cached")
+        }
     line["bytes_an_example"] = {}
-    for name, ns in sizes.items():
-        found = {}
-        for n in ns:
-            done = subprocess.run(
-                [sys.executable, __file__, "--grown", name, str(n)], check=True, capture_output=True, text=True
-            )
-            found[str(n)] = round(float(done.stdout))
-        line["bytes_an_example"][name] = found
-    line["floor"] = {"1000": 8000, "4000": 32000}
+    for name, n in SIZES.items():
+        program = [sys.executable, __file__, "--grown", name, str(n)]
+        line["bytes_an_example"][name] = round(float(subprocess.run(program, check=True, capture_output=True).stdout))
     print(json.dumps(line))
 
 

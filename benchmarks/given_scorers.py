@@ -1,12 +1,14 @@
-"""How many rows a second pass through a fitted classifier in a stream, predicted and learned one after the other?
+"""How many rows a second pass through a fitted classifier in a stream, and through fitted trees alone?
 
     python benchmarks/given_scorers.py
 
-Made rows of 20 features and two classes, `InductiveVennAbers` on boosted trees (`HistGradientBoostingClassifier`, 100
-trees), on a forest of 100 trees and on a linear classifier: one by one by `predict_one` then `learn_one`; in the loop
-of `venn run`, `Online` on a journal with a monitor, transactions of as many messages as `venn run` takes; and in blocks
-by `replay_many`. Seconds of processor time (other programs may run), the fastest of some runs, compilation excluded.
-Prints one JSON line.
+Made rows of 20 features and two classes with noise, so that forests grow deep: about 700 leaves a tree. For boosted
+trees (`HistGradientBoostingClassifier`), a forest of 100 trees and a linear classifier: rows a second of
+`InductiveVennAbers` one by one, by `predict_one` then `learn_one`; in the loop of `venn run`, `Online` on a journal
+with a monitor, transactions of as many messages as `venn run` takes; and in blocks by `replay_many`. For both kinds of
+trees also those of `FlatTrees.proba_one`, another row each time, and how many times as fast as the estimator's
+`predict_proba` it is, for one row and for a block of 1000. Processor time, the fastest of three runs, compilation
+excluded. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -14,81 +16,73 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from workload import one_by_one, rate
 
 import streams
 import venn
 from venn.cli.options import RunTable
-from venn.machines.frozen import FrozenScorer
-from venn.predictors.inductive_abers import InductiveVennAbers
+from venn.machines.trees import FlatTrees
 
-CLASSES = ("no", "yes")
-FITTED = 5000
-
-
-def rate(n, work, runs=1):
-    """Rows a second, the largest of some runs."""
-    best = np.inf
-    for _ in range(runs):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return round(n / best)
+CLASSES, FITTED = ("no", "yes"), 5000
+KINDS = {
+    "trees": HistGradientBoostingClassifier(random_state=0),
+    "forest": RandomForestClassifier(random_state=0),
+    "linear": LogisticRegression(),
+}
 
 
-def served(scorer, examples, batch):
+def served(scorer, X, y):
     """The loop of `venn run`: questions with their labels, so many messages in a transaction."""
+    some = RunTable().batch // 2
     with tempfile.TemporaryDirectory() as folder:
         monitor = venn.Monitor(CLASSES)
-        with venn.Online(InductiveVennAbers(scorer), monitor, Path(folder, "run.db")) as online:
-            for start in range(0, len(examples), batch // 2):
-                part = examples[start : start + batch // 2]
-                questions = [streams.labels.Question(start + i, x) for i, (x, _) in enumerate(part)]
+        with venn.Online(venn.InductiveVennAbers(scorer), monitor, Path(folder, "run.db")) as online:
+            for start in range(0, len(y), some):
+                questions = [streams.labels.Question(start + i, x) for i, x in enumerate(X[start : start + some])]
                 with online.transaction():
-                    for question, (_, y) in zip(questions, part, strict=True):
+                    for question, label in zip(questions, y[start : start + some], strict=True):
                         online.ask(question.x, question.id)
-                        online.answer(question.id, y)
+                        online.answer(question.id, label)
 
 
-def one_by_one(model, examples):
-    """Predict, then learn."""
-    for x, y in examples:
-        model.predict_one(x)
-        model.learn_one(x, y)
+def walked(estimator, X, alone):
+    """Return rows a second of trees by themselves, and how many times as fast as their estimator they are."""
+    trees, block = FlatTrees.of(estimator), X[:1000]
+    trees.proba_one(X[0])
+    one = rate(len(X), lambda: [trees.proba_one(x) for x in X])
+    theirs = rate(alone, lambda: [estimator.predict_proba(x[None]) for x in X[:alone]])
+    many, all_theirs = rate(1000, lambda: trees.proba(block), 5), rate(1000, lambda: estimator.predict_proba(block), 5)
+    assert np.array_equal(trees.proba(block), estimator.predict_proba(block))
+    return {"one": one, "ratio_one": round(one / theirs, 2), "ratio_block": round(many / all_theirs, 2)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=40_000)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--alone", type=int, default=100, help="rows that scikit-learn is asked about one by one")
     args = parser.parse_args()
     rng = np.random.default_rng(0)
     X = rng.normal(size=(FITTED + args.rows, 20))
-    y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=len(X)) > 0).astype(int)
-    labels = np.array(CLASSES)[y]
-    stream = streams.from_arrays(X[FITTED:], labels[FITTED:], classes=CLASSES)
-    examples, batch = list(stream), RunTable().batch
-    line = {"benchmark": "given scorers", "rows": args.rows, "batch": batch}
-    for name, classifier in (
-        ("trees", HistGradientBoostingClassifier(random_state=0)),
-        ("forest", RandomForestClassifier(random_state=0)),
-        ("linear", LogisticRegression()),
-    ):
-        scorer = FrozenScorer(classifier.fit(X[:FITTED], labels[:FITTED]))
+    y = np.array(CLASSES)[(X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=len(X)) > 0).astype(int)]
+    rows, labels = X[FITTED:], y[FITTED:].tolist()
+    line = {"benchmark": "given scorers", "rows": args.rows}
+    for name, classifier in KINDS.items():
+        scorer = venn.FrozenScorer(classifier.fit(X[:FITTED], y[:FITTED]))
         ways = {
-            "one by one": lambda rows, scorer=scorer: one_by_one(InductiveVennAbers(scorer), examples[:rows]),
-            "run": lambda rows, scorer=scorer: served(scorer, examples[:rows], batch),
-            "blocks": lambda rows, scorer=scorer: InductiveVennAbers(scorer).replay_many(
-                stream.X[:rows], labels[FITTED : FITTED + rows]
-            ),
+            "one by one": lambda n, scorer=scorer: one_by_one(venn.InductiveVennAbers(scorer), rows[:n], labels[:n]),
+            "run": lambda n, scorer=scorer: served(scorer, rows[:n], labels[:n]),
+            "blocks": lambda n, scorer=scorer: venn.InductiveVennAbers(scorer).replay_many(rows[:n], labels[:n]),
         }
         for way, work in ways.items():
             work(50)  # compilation
-            line[f"{name}, {way}"] = rate(args.rows, lambda work=work: work(args.rows), 3)
+            line[f"{name}, {way}"] = rate(args.rows, lambda work=work: work(args.rows))
+        if name != "linear":
+            line[name] = walked(classifier, rows, args.alone)
     print(json.dumps(line))
 
 

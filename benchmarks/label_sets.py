@@ -1,14 +1,13 @@
 """How many labels do sets hold, beside those of the measures LAC and APS around models that are refitted?
 
-    python benchmarks/label_sets.py [--rows 600] [--sets car digits ...] [--seeds 1] [--out FILE]
-    python benchmarks/label_sets.py --rows 4000 --sets covtype optdigits made10 ... --out runs/label_sets.jsonl
+    python benchmarks/label_sets.py [--rows 600] [--sets car digits ...] [--seeds 1]
 
 Sets of 3 to 26 classes: files of `streams`, those that come with scikit-learn, and made ones, in a random order.
 
 Ours are the sets of a `Forecaster`, which learns one example after the other. Its rivals are a random forest and
 boosted trees, fitted anew after 100, 150, 200, 300, 450, 600 examples, then after every 300: to the first seven tenths
 of the examples so far, while the others and all later ones calibrate. Counted from 100 (of a set of fewer than 300
-examples from a third on, where the rivals are fitted first) to 2000, and from 2000 on.
+examples from a third on, where the rivals are fitted first) to 2000.
 
 All p-values are smoothed, so that the share of errors is the same for all. Each line: the share of errors and the mean
 size at .05 and .1 by everybody, and our size over that of the best rival. Prints the means of these ratios.
@@ -20,7 +19,6 @@ import argparse
 import json
 import warnings
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from sklearn import datasets
@@ -114,25 +112,16 @@ def sizes(values, y):
     return [[round(float((true <= e).mean()), 4), round(float((values > e).sum(axis=1).mean()), 4)] for e in LEVELS]
 
 
-def line(kind, name, seed, values, y, begin, end):
-    """Return one line of the file."""
-    found = {who: sizes(one[begin:end], y[begin:end]) for who, one in values.items()}
-    rivals = [who for who in found if who != OURS]
-    ratios = [found[OURS][k][1] / min(found[who][k][1] for who in rivals) for k in range(len(LEVELS))]
-    about = {"kind": kind, "data": name, "classes": values[OURS].shape[1], "seed": seed}
-    return about | {"from": begin, "to": min(end, len(y)), "ratio": [round(r, 4) for r in ratios], "found": found}
-
-
 def measured(name, rows, seed):
-    """Yield the lines of one set."""
+    """Return the line of one set."""
     X, y = examples(name, rows, seed)
     c = int(y.max()) + 1
     begin, values = min(FIRST, len(X) // 3), {OURS: own(X, y, c)}
     for model, make in REFITS.items():
         values |= {f"{model}, {measure}": p for measure, p in refitted(make, X, y, c).items()}
-    yield line("own", name, seed, values, y, begin, MANY)
-    if len(X) > MANY:
-        yield line("own, late", name, seed, values, y, MANY, len(X))
+    found = {who: sizes(one[begin:MANY], y[begin:MANY]) for who, one in values.items()}
+    ratios = [found[OURS][k][1] / min(found[who][k][1] for who in found if who != OURS) for k in range(len(LEVELS))]
+    return {"data": name, "classes": c, "seed": seed, "ratio": [round(r, 4) for r in ratios], "found": found}
 
 
 def main():
@@ -140,20 +129,14 @@ def main():
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--sets", nargs="+", default=DATA, choices=DATA)
-    parser.add_argument("--out", type=Path, help="file to which lines are added")
     args = parser.parse_args()
-    if args.out is not None:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-    ratios: dict[str, list[list[float]]] = {}
+    ratios = []
     for name in args.sets:
         for seed in range(args.seeds):
-            for one in measured(name, args.rows, seed):
-                ratios.setdefault(one["kind"], []).append(one["ratio"])
-                print(json.dumps(one), flush=True)
-                if args.out is not None:
-                    with args.out.open("a") as file:
-                        file.write(json.dumps(one) + "\n")
-    means = {kind: np.exp(np.log(found).mean(axis=0)).round(3).tolist() for kind, found in ratios.items()}
+            one = measured(name, args.rows, seed)
+            ratios.append(one["ratio"])
+            print(json.dumps(one), flush=True)
+    means = np.exp(np.log(ratios).mean(axis=0)).round(3).tolist()
     print(json.dumps({"benchmark": "label sets", "rows": args.rows, "mean_ratio_at_.05_and_.1": means}))
 
 

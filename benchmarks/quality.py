@@ -8,15 +8,12 @@ Kernel width and C are chosen by closed-form leave-one-out on 500 of the example
 independently of their order: a symmetric function of the bag, so that validity holds, though accuracies are not
 prequential. For the forecaster and the kernel of several widths nothing is chosen; the sets come scaled, and are taken
 so. Per set and shuffle one JSON line is appended to the file of results: for every predictor accuracy,
-mean bounds, width, log loss and Brier loss, and
+mean bounds, log loss, and
 
     deviation   the guaranteed quantity divided by its bound at the end of the run: |sum of (hit - probability)| over
                 the realised row, or over the row of each class for class intervals (the worst class), divided by
                 sqrt(N ln(2 / delta) / 2), delta = 0.01 (over the number of classes for class intervals). Above 1 is
                 evidence against validity;
-    outside     the largest distance of the predicted label's cumulative accuracy from its band at any step, divided
-                by the bound for all steps at once, sqrt(ln(2 N (N + 1) / delta) / (2 N)). A theorem for predictions
-                that guarantee the predicted label, a description for others.
 """
 
 from __future__ import annotations
@@ -40,38 +37,22 @@ SETS = (
 )  # fmt: skip
 STEPS, PREFIX, DELTA = 600, 500, 0.01
 RESULTS = Path("runs/quality.jsonl")
-FIELDS = ("accuracy", "lower", "upper", "width", "log_loss", "brier")
+FIELDS = ("accuracy", "lower", "upper", "log_loss")
 
 # The machine and predictor behind each name in the table.
 LOO, BINS, ABERS = venn.LeaveOneOut, venn.taxonomies.AdaptiveMarginBins, venn.TransductiveVennAbers
 PREDICTORS = {
     "published: hinge, training, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
-    "hinge, span leave-one-out, argmax": ("hinge", lambda m: venn.TransductiveVenn(m, LOO(venn.Argmax()))),
-    "hinge, span leave-one-out, Venn-Abers": ("hinge", ABERS),
-    "hinge, training, Platt": ("hinge", lambda m: venn.ScoreCalibrator(m, venn.maps.Platt())),
-    "squares, training, argmax": ("squares", lambda m: venn.TransductiveVenn(m, venn.Argmax())),
-    "squares, leave-one-out, argmax": ("squares", lambda m: venn.TransductiveVenn(m, LOO(venn.Argmax()))),
-    "squares, leave-one-out, argmax, row mean": (
-        "squares", lambda m: venn.TransductiveVenn(m, LOO(venn.Argmax()), venn.prediction.RowMean())),
-    "squares, leave-one-out, margin bins": (
-        "squares", lambda m: venn.TransductiveVenn(m, LOO(venn.taxonomies.MarginBins()))),
     "squares, leave-one-out, adaptive bins": ("squares", lambda m: venn.TransductiveVenn(m, LOO(BINS()))),
-    "squares, training, Venn-Abers": ("squares", lambda m: ABERS(m, leave_one_out=False)),
     "squares, leave-one-out, Venn-Abers": ("squares", ABERS),
-    "squares, training, Platt": ("squares", lambda m: venn.ScoreCalibrator(m, venn.maps.Platt())),
     **{
         f"squares, leave-one-out, {name}": (
             "squares", lambda m, made=made: venn.ScoreCalibrator(m, made, LeaveOneOutScores()))
         for name, made in {
             "Platt": venn.maps.Platt(), "beta calibration": venn.maps.BetaCalibration(),
-            "isotonic": venn.maps.Isotonic("linear"), "binning": venn.maps.Binning(laplace=True),
         }.items()
     },
-    "squares, cross, argmax": ("squares", lambda m: venn.predictors.CrossVenn(m.fresh(), taxonomy=venn.Argmax())),
-    "squares, inductive, argmax": ("squares", lambda m: venn.InductiveVenn(m.fresh(), venn.Argmax())),
-    "squares, inductive, adaptive bins": ("squares", lambda m: venn.InductiveVenn(m.fresh(), BINS())),
     "squares, inductive, Venn-Abers": ("squares", lambda m: venn.InductiveVennAbers(m.fresh())),
-    "several widths, leave-one-out, Venn-Abers": ("several widths", ABERS),
 }  # fmt: skip
 FORECASTER = {"forecaster: intervals (V-mix)": "intervals", "forecaster: forecast": "forecast"}
 TITLES = (*PREDICTORS, *FORECASTER)
@@ -95,7 +76,6 @@ def replay(name, shuffle, steps):
     machines = {
         "squares": venn.LeastSquaresSVM(tuning.kernel, tuning.C, stream.classes),
         "hinge": venn.OneVsAllSVM(tuning.kernel, tuning.C, stream.classes),
-        "several widths": venn.LeastSquaresSVM(venn.machines.MultiscaleRBF(), 3.0, stream.classes),
     }
     beside = {title: make(machines[machine]) for title, (machine, make) in PREDICTORS.items()}
     model = venn.Forecaster(stream.classes, first=0, beside=beside)
@@ -119,26 +99,20 @@ def replay(name, shuffle, steps):
     row["predictors"] = {
         title: {field: means[title][field] for field in FIELDS}
         | {"guaranteed": guaranteed[title]}
-        | against_bounds(record[title], by_class.get(title))
+        | {"deviation": deviation(record[title], by_class.get(title))}
         for title in record
     }
     row["seconds"] = round(time.perf_counter() - start, 1)
     return row
 
 
-def against_bounds(curves, by_class):
-    """Return the two deviations defined at the head of this file."""
-    n = np.arange(1, len(curves) + 1)
+def deviation(curves, by_class):
+    """Return the deviation defined at the head of this file."""
+    n = len(curves)
     if by_class is None:
         steps = curves.per_step
-        deviation = abs(float((steps.realised_hit - steps.realised).sum()))
-        bound = np.sqrt(n[-1] * np.log(2 / DELTA) / 2)
-    else:
-        deviation = float(np.abs(by_class).max())
-        bound = np.sqrt(n[-1] * np.log(2 * len(by_class) / DELTA) / 2)
-    beyond = np.maximum(curves.lower - curves.accuracy, curves.accuracy - curves.upper)
-    widening = np.sqrt(np.log(2 * n * (n + 1) / DELTA) / (2 * n))
-    return {"deviation": deviation / float(bound), "outside": float((beyond / widening).max())}
+        return abs(float((steps.realised_hit - steps.realised).sum())) / float(np.sqrt(n * np.log(2 / DELTA) / 2))
+    return float(np.abs(by_class).max() / np.sqrt(n * np.log(2 * len(by_class) / DELTA) / 2))
 
 
 def work(task):
@@ -177,25 +151,16 @@ def rows(path):
 
 
 def table(args):
-    """Print the means over shuffles, then over sets, and the log loss over that of the best scaling on each set."""
+    """Print the means over shuffles, then over sets."""
     found = rows(args.results)
-    names = [name for name in args.sets if any(row["data"] == name for row in found)]
-    of = {name: [row["predictors"] for row in found if row["data"] == name] for name in names}
-
-    def mean(name, title, field):
-        return float(np.mean([row[title][field] for row in of[name]]))
-
-    scalings = [
-        title for title in TITLES if title.split(", ")[-1] in ("Platt", "beta calibration", "isotonic", "binning")
-    ]
-    best = {name: min(mean(name, title, "log_loss") for title in scalings) for name in names}
-    print("| predictor | guaranteed |", " | ".join((*FIELDS, "ratio", "deviation", "outside")), "|")
-    print("|---" * (len(FIELDS) + 5) + "|")
+    of = {name: [row["predictors"] for row in found if row["data"] == name] for name in args.sets}
+    print("| predictor | guaranteed |", " | ".join((*FIELDS, "deviation")), "|\n" + "|---" * (len(FIELDS) + 3) + "|")
     for title in TITLES:
-        over = [np.mean([mean(name, title, field) for name in names]) for field in FIELDS]
-        ratio = np.mean([mean(name, title, "log_loss") / best[name] for name in names])
-        worst = [max(row["predictors"][title][field] for row in found) for field in ("deviation", "outside")]
-        cells = " | ".join(f"{one:.3f}" for one in (*over, ratio, *worst))
+        means = [
+            np.mean([np.mean([row[title][field] for row in each]) for each in of.values() if each]) for field in FIELDS
+        ]
+        worst = max(row["predictors"][title]["deviation"] for row in found)
+        cells = " | ".join(f"{one:.3f}" for one in (*means, worst))
         print(f"| {title} | {found[0]['predictors'][title]['guaranteed']} | {cells} |")
 
 

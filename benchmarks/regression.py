@@ -3,8 +3,8 @@
     python benchmarks/regression.py              # a step at 1000 examples
     python benchmarks/regression.py --quality    # misses, some minutes
 
-Prints one JSON line for each figure: times beside the machine's own, against a ridge refitted at every step and, where
-it is installed, against online-cp's step. `--quality`: six public sets and two made ones, in random order; misses of
+Prints one JSON line for each figure: the time beside the machine's own, against a ridge refitted at every step.
+`--quality`: six public sets and two made ones, in random order; misses of
 the intervals beside the limits of chance.
 """
 
@@ -50,14 +50,6 @@ def step(n=1000, d=10, seed=0):
     objects = iter(rng.normal(size=(2000, d)))
     machine = seconds(lambda: model.machine.hypotheses(next(objects)), 100)
     whole = seconds(lambda: model.predict_one(next(objects)), 100)
-    two = venn.predictors.ConformalIntervals(model.machine)
-    both = seconds(lambda: two.predict_one(next(objects)), 100)
-
-    def learned():
-        model.learn_one(next(objects), 0.3)
-        model.machine.unlearn_one(model.machine.n - 1)
-
-    learn = seconds(learned, 50)
 
     def refit():  # what a loop without the factor does at every step, for one label of one object
         Z = np.vstack([X, next(objects)])
@@ -66,31 +58,10 @@ def step(n=1000, d=10, seed=0):
         cho_solve(cho_factor(K + np.eye(n + 1) / 10.0), np.column_stack([np.append(y, 0.0), np.ones(n + 1)]))
 
     again = seconds(refit, 5)
-    row = {
-        "n": n, "machine_us": machine * 1e6, "distribution_us": whole * 1e6, "intervals_us": both * 1e6,
-        "learn_us": learn * 1e6, "beside_the_machine_us": (whole - machine) * 1e6, "refit_us": again * 1e6,
+    return {
+        "benchmark": "regression", "n": n, "beside_the_machine_us": (whole - machine) * 1e6,
         "times_faster_than_refitting": again / whole,
     }  # fmt: skip
-    try:
-        from online_cp import GaussianKernel, KernelConformalRidgeRegressor, KernelRidgePredictionMachine
-    except ImportError:
-        return row
-    kinds = {"distribution": KernelRidgePredictionMachine, "intervals": KernelConformalRidgeRegressor}
-    return row | {
-        f"online_cp_{name}_{what}": time
-        for name, kind in kinds.items()
-        for what, time in theirs(kind(GaussianKernel(sigma=float(np.sqrt(d / 2))), a=0.1), X, y, objects).items()
-    }
-
-
-def theirs(model, X, y, objects):
-    """Time online-cp's question, and its learning."""
-    model.learn_initial_training_set(X, y)
-    ask = getattr(model, "predict_cpd", None) or model.predict
-    return {
-        "us": seconds(lambda: ask(next(objects)), 10) * 1e6,
-        "learn_us": seconds(lambda: model.learn_one(next(objects), 0.3), 10) * 1e6,
-    }
 
 
 def column(name, label):

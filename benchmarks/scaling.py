@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from datetime import date
@@ -27,6 +26,7 @@ from time import perf_counter
 
 import matplotlib
 import numpy as np
+from workload import resident
 
 import streams
 import venn
@@ -72,12 +72,6 @@ PATHS = {
     "given scorer, Venn-Abers": (lambda classes, d: venn.InductiveVennAbers(scorer(classes, d)), 20_000),
     "given scorer, sets": (lambda classes, d: venn.InductiveConformal(scorer(classes, d)), 20_000),
 }
-
-
-def resident():
-    """Return the bytes of resident memory of this process."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def examples(name, n, c, d):

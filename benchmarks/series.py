@@ -365,7 +365,5 @@ def main():
 
 
 if __name__ == "__main__":
-    # This folder has a sparse.py, which rivals would import for the package of that name.
-    sys.path[:] = [one for one in sys.path if Path(one or ".").resolve() != Path(__file__).parent]
     warnings.simplefilter("ignore")
     main()

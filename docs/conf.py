@@ -83,12 +83,11 @@ html_sidebars = {"index": [], "changelog": [], "gallery/index": []}
 # Gallery
 # In the order of the page: what is run anywhere, with data, with packages, and what takes minutes and is shown unrun.
 QUICKLY = {"alarms", "conformal", "electricity", "label_shift"}  # run with --quick
-RUN = ["iterate", "own_csv", "compare", "own_taxonomy", "predicted_label", "inductive_validity"]
-RUN += ["label_shift", "alarms", "grid_search", "calibration_display", "sparse_text"]
+RUN = ["own_csv", "predicted_label", "inductive_validity", "label_shift", "alarms", "grid_search"]
+RUN += ["calibration_display", "sparse_text"]
 ON_DATA = ["conformal", "electricity"]
 WITH = {"frames": ["pandas", "polars", "pyarrow", "narwhals"], "river_progressive": ["river"]}
 SHOWN = [
-    "many_replays",
     "electricity_window",
     "any_stream",
     "scalers_online",

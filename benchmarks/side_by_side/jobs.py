@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import venn
-from venn.nonconformity import APS, LAC, RAPS, SAPS, TopK
+from venn.nonconformity import APS, LAC, RAPS
 from venn.predictors import LeaveOneOutScores
 
 from .bags import BruteSVM, hinge, online_cp_sets, online_cp_venn, ours, squares
@@ -155,7 +155,7 @@ JOBS = {
     ),
     # A logistic regression, calibrated once, all objects in one call. Rows of one name are by one measure; randomised
     # and smoothed where the library does so by default. RAPS: weight .01 beyond 2 labels; MAPIE chooses both on a fifth
-    # of the calibration examples. SAPS: weight .05. Two groups: is the first feature positive?
+    # of the calibration examples. Two groups: is the first feature positive?
     "sets_fixed": Job(
         {"adult": Size(2000, 999, 10_000), "covtype": Size(2000, 999, 10_000), "optdigits": Size(1500, 999, 3000)},
         [
@@ -163,8 +163,6 @@ JOBS = {
             Contender(CR, "LAC", CrepesSets),
             *measured("APS", APS(), "APS", {}, "aps"),
             *measured("RAPS", RAPS(weight=0.01, free=2), "RAPS", {"penalty": 0.01, "kreg": 2}, "raps"),
-            *measured("SAPS", SAPS(weight=0.05), "SAPS", {"weight": 0.05}),
-            *measured("top-k", TopK(), "TOPK", {}, "top_k"),
             *measured("APS by class", APS(), "APS", {"by_class": True}, label_conditional=True),
             Contender(A, "LAC within two groups", lambda t: OursSets(t, positive, measure=LAC())),
             Contender(CR, "LAC within two groups", lambda t: CrepesSets(t, mc=positive)),

@@ -236,9 +236,7 @@ class Scale(Parameters):
     calibrate nothing, so none needs to be spent. Its scorer knows nothing before `first` examples have trained it,
     unless they teach. In a `SlidingWindow` the scale stays; a restart that keeps nothing fixes it anew.
 
-    How many? Mean log loss of steps 100 to 500 by Venn-Abers on `LeastSquaresSVM(RBF("auto"), C=10)`, columns times
-    1e-3 to 1e6, over eight sets of ten shuffles (`benchmarks/scaled.py`): not scaled .713; by the first 10 .457, 20
-    .452, 30 .453, 50 .455, 100 .484; standardised over the whole file beforehand .445.
+    How many? Twenty to fifty: fewer fix a scale badly, and more are spent without one.
 
     A machine with a scale has besides: `fixed`, which is None until the scale is fixed, and has `center`, `spread` and
     `stretch` of each column then; `learned`, the number of all examples, where `n` is that of those held; and `aside`,

@@ -103,12 +103,10 @@ class SlidingWindow(Around):
     rate over m steps exceeds its level by t or more with probability at most exp(-2 m t^2 / (size + 1)).
 
     What is not known. It is not known that errors are binomial, or that alarms keep their level: a martingale that bets
-    on the p-values of a sliding window is, strictly, none. (Measured by `benchmarks/window.py --alarms`, over 400
-    streams of 10 000 exchangeable scores and windows of 20 to 1000: odds of 20 to 1 were reached at most about as often
-    as without a window, and the number of errors varied less than a binomial one, by a factor of 3 to 6.) Nor is
-    anything known of a stream that changes, which is what windows are for: a window with examples from before and after
-    a change is not exchangeable. The same holds where examples are refused because a machine cannot be solved, which
-    takes extreme settings: the content of the window then depends on their values.
+    on the p-values of a sliding window is, strictly, none. Nor is anything known of a stream that changes, which is
+    what windows are for: a window with examples from before and after a change is not exchangeable. The same holds
+    where examples are refused because a machine cannot be solved, which takes extreme settings: the content of the
+    window then depends on their values.
 
     Parameters
     ----------

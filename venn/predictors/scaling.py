@@ -406,7 +406,7 @@ class ScoreCalibrator(Predictor):
     These forecasts carry no guarantee: they are baselines for Venn predictors.
 
     `Platt` and `Isotonic` continue from their last fit, and `Binning` counts in compiled code; the others are fitted
-    from nothing each time (times: `benchmarks/scalers.py`).
+    from nothing each time.
 
     Parameters
     ----------
