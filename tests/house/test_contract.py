@@ -599,7 +599,6 @@ def test_nothing_is_learned_from_a_refused_example(name):
     for i in range(12):
         for bad in BAD if i in (1, 7) else ():
             refused(subject, **bad)
-            refused(subject, **bad)
             assert taught(subject) == taught(twin) == i, bad
             assert alike(subject, twin, X[i]), bad
             if name in ALL_PREDICTORS:

@@ -336,6 +336,3 @@ def test_an_alarm_says_when_how_strong_and_what_is_a_theorem(make):
     assert ("0.02" if isinstance(detector, Ville) else "50") in detector.statement
     with pytest.raises(dataclasses.FrozenInstanceError):
         alarm.step = 1
-
-
-# Bad input --------------------------------------------------------------------------------------------------------

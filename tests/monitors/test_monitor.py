@@ -333,21 +333,6 @@ def test_level_and_run_length_are_divided_among_sources_and_detectors():
     assert [evidence.name for evidence in two._evidence] == ["class 1", "share of class 1"]
 
 
-def test_a_change_after_a_long_calm_is_found_by_the_detector_that_restarts():
-    rng = np.random.default_rng(3)
-    monitor = venn.Monitor((0, 1))
-    one_category(rng, 3000, monitor)
-    assert monitor.count == 0
-    rang = set()
-    for step in range(400):
-        rang |= {
-            a.detector for a in monitor.update(Multiprobability(np.array([[0.3, 0.7]] * 2), (0, 1)), step % 5 == 0)
-        }
-        if rang:
-            break
-    assert "ShiryaevRoberts" in rang
-
-
 def test_the_band_rings_when_the_sum_leaves_it():
     monitor = venn.Monitor((0, 1), level=0.1, martingale=SimpleJumper(1e-6), sources=[RealisedRow()])
     rang = []
