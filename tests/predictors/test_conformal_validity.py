@@ -29,15 +29,15 @@ EPSILONS = (0.01, 0.05, 0.1, 0.2)
 
 CASES = {  # machine, measure, objects, labels, classes, streams, steps
     "multipliers, heavy ties": (hinge, Multiplier(), "grid", "noise", 3, 180, 20),
-    "training margins, four objects": (hinge, Margin(leave_one_out=False), "few", "signal", 2, 60, 16),
-    "span leave-one-out margins": (hinge, Margin(), "binary", "signal", 2, 60, 16),
-    "leave-one-out margins": (squares, Margin(), "normal", "signal", 3, 30, 32),
-    "leave-one-out margins, repeats": (squares, Margin(), "repeats", "noise", 3, 60, 16),
-    "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 60, 16),
-    "margins of centroids": (centroids, Margin(), "grid", "signal", 3, 60, 16),
-    "own scores": (squares, OwnScore(), "repeats", "signal", 3, 60, 16),
-    "shares of a mixture": (mixture, Share(), "grid", "signal", 3, 60, 16),
-    "from the median": (squares, FromMedian(), "normal", "noise", 2, 60, 16),
+    "training margins, four objects": (hinge, Margin(leave_one_out=False), "few", "signal", 2, 24, 16),
+    "span leave-one-out margins": (hinge, Margin(), "binary", "signal", 2, 24, 16),
+    "leave-one-out margins": (squares, Margin(), "normal", "signal", 3, 12, 32),
+    "leave-one-out margins, repeats": (squares, Margin(), "repeats", "noise", 3, 24, 16),
+    "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 24, 16),
+    "margins of centroids": (centroids, Margin(), "grid", "signal", 3, 24, 16),
+    "own scores": (squares, OwnScore(), "repeats", "signal", 3, 24, 16),
+    "shares of a mixture": (mixture, Share(), "grid", "signal", 3, 24, 16),
+    "from the median": (squares, FromMedian(), "normal", "noise", 2, 24, 16),
 }
 TIED = "multipliers, heavy ties"
 

@@ -141,7 +141,7 @@ def test_random_assignment_inflates_the_variance():
 def test_fixed_calibration_inflates_the_variance():
     """By 1 + (N - 1) / (size + 1) over N steps after the calibration set is full."""
     rng = np.random.default_rng(11)
-    size, N, streams = 20, 100, 800
+    size, N, streams = 20, 100, 300
     total, nominal = [], []
     for _ in range(streams):
         y = (rng.random(size + N) < 0.3).astype(int)
@@ -151,7 +151,7 @@ def test_fixed_calibration_inflates_the_variance():
         total.append((y[size:] - P).sum())
         nominal.append((P * (1 - P)).sum())
     ratio = np.mean(np.square(total)) / np.mean(nominal)
-    assert ratio == pytest.approx(1 + (N - 1) / (size + 1), rel=0.15)
+    assert ratio == pytest.approx(1 + (N - 1) / (size + 1), rel=0.25)
 
 
 def exact_moments(split_of, N, p):
