@@ -83,14 +83,6 @@ def test_means_are_those_of_the_record_over_all_steps_and_over_the_window(kind):
     assert low <= means["accuracy"] <= high
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_following_a_record_is_watching_it(kind):
-    monitor, record = run(kind, 300)
-    again = record.monitor("it")
-    assert pack(again) == pack(monitor)
-    assert again.snapshot() == monitor.snapshot()
-
-
 def test_a_kind_that_is_none_is_not_followed():
     _, record = run("Forecast", 3)
     monitor = venn.Monitor(CLASSES)
