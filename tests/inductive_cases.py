@@ -74,8 +74,25 @@ class Failing(Centroids):
         super().learn_one(x, y)
 
 
+class AsGiven:
+    """A scorer that is fixed: its scores are the first numbers of an object, of which the others may be groups."""
+
+    def __init__(self, c=2):
+        self.classes = tuple(range(c))
+
+    def scores(self, x):
+        return np.array(x[: len(self.classes)], float)
+
+
+class ManyAsGiven(AsGiven):
+    """The same, of many objects at once as well."""
+
+    def score_many(self, X):
+        return np.asarray(X, float)[:, : len(self.classes)]
+
+
 def centroids(X, y, Q, c):
-    """The same by definition."""
+    """What `Centroids` scores, by definition."""
     scores = np.full((len(Q), c), -1e3)
     for k in set(y):
         scores[:, k] = -((Q - X[np.array(y) == k].mean(axis=0)) ** 2).sum(axis=1)

@@ -275,6 +275,7 @@ def test_of_many_bad_columns_some_are_told_and_all_are_tried(run, tmp_path):
 COMMAS = "row;width;height;kind\n" + "".join(
     f"{n};{n % 7},{n % 10};{n % 5},5;{'yes' if n % 3 else 'no'}\n" for n in range(12)
 )
+SEMICOLONS = ("--label", "kind", "--delimiter", ";", "--skip", "row")
 GOOD = "".join(f"{n},{n % 4}.5,{'no' if n % 3 else 'yes'}\n" for n in (3, 1, 2, 5, 4, 8, 7, 6, 9, 11, 10, 12))
 MESSY = {
     "a delimiter, a comma, gaps, text and no label": COMMAS.replace("yes", "nan", 1)
@@ -396,10 +397,9 @@ def test_what_an_error_says_can_be_pasted(tmp_path_factory, data):
 def test_decimal_commas_are_read_where_they_are_declared(tmp_path):
     path = tmp_path / "commas.csv"
     path.write_text(COMMAS)
-    words = ("--label", "kind", "--delimiter", ";", "--skip", "row")
-    stream = told(*words, "--decimal", ",").open(str(path), None)
+    stream = told(*SEMICOLONS, "--decimal", ",").open(str(path), None)
     (tmp_path / "points.csv").write_text(COMMAS.replace(",", "."))
-    same = told(*words).open(str(tmp_path / "points.csv"), None)
+    same = told(*SEMICOLONS).open(str(tmp_path / "points.csv"), None)
     assert stream.X.tolist() == same.X.tolist()
     assert list(stream.y) == list(same.y)
 
@@ -412,20 +412,6 @@ def test_a_label_with_a_decimal_comma_is_a_number(tmp_path):
     )
     assert stream.classes == ()
     assert [float(y) for y in stream.y][:3] == [0.0, 1.1, 2.2]
-
-
-def test_decimal_commas_advise_their_option(tmp_path):
-    path = tmp_path / "commas.csv"
-    path.write_text(COMMAS)
-    with pytest.raises(click.ClickException, match="where the comma stands before decimals, give --decimal ,; else"):
-        told("--label", "kind", "--delimiter", ";", "--skip", "row").open(str(path), None)
-
-
-def test_a_point_among_decimal_commas_is_refused(tmp_path):
-    path = tmp_path / "mixed.csv"
-    path.write_text(COMMAS.replace("1,1", "1.1"))
-    with pytest.raises(click.ClickException, match=r"row 3, column 'width' must be a number with a decimal comma"):
-        told("--label", "kind", "--delimiter", ";", "--skip", "row", "--decimal", ",").open(str(path), None)
 
 
 def test_points_of_thousands_among_decimal_commas_are_named(tmp_path):
@@ -457,16 +443,29 @@ def test_a_growing_file_may_have_decimal_commas(tmp_path):
     assert (message.id, message.x.tolist(), message.y) == ("k,1", [1.5, 1.0, 0.0], 2.25)
 
 
-def test_a_point_among_decimal_commas_is_mended_in_the_file(tmp_path):
-    """No filling and no names help: the number is there, and nobody knows which of two it is."""
-    path = tmp_path / "mixed.csv"
-    path.write_text(COMMAS.replace("1,1", "1.1"))
-    with pytest.raises(click.ClickException) as caught:
-        told("--label", "kind", "--delimiter", ";", "--skip", "row", "--decimal", ",").open(str(path), None)
-    assert caught.value.message.endswith(
-        "and no point, got '1.1'\n"
-        "left out: 'width': its numbers are written in several ways: mend the file\ntry: --skip width"
-    )
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        (COMMAS, SEMICOLONS, "where the comma stands before decimals, give --decimal ,; else"),
+        (
+            COMMAS.replace("1,1", "1.1"),  # no filling and no names help: nobody knows which of two numbers it is
+            (*SEMICOLONS, "--decimal", ","),
+            r"row 3, column 'width' must be a number with a decimal comma.* and no point, got '1\.1'\n"
+            r"left out: 'width': its numbers are written in several ways: mend the file\ntry: --skip width$",
+        ),
+        (
+            "a;y\n1;2,5\n2;3,5\n",
+            ("--label", "y", "--delimiter", ";", "--numbers"),
+            "give --decimal ,; else drop the row\ntry: --decimal ,$",
+        ),
+    ],
+    ids=["undeclared", "a point", "a label"],
+)
+def test_what_is_wrong_about_decimal_commas_is_said_with_what_mends_it(tmp_path, text, words, said):
+    path = tmp_path / "commas.csv"
+    path.write_text(text)
+    with pytest.raises(click.ClickException, match=said):
+        told(*words).open(str(path), None)
 
 
 def test_a_number_as_label_with_a_decimal_comma_advises_the_option(tmp_path):
@@ -474,9 +473,6 @@ def test_a_number_as_label_with_a_decimal_comma_advises_the_option(tmp_path):
     path.write_text("a;y\n1;2,5\n2;3,5\n")
     with pytest.raises(ValueError, match="got '2,5'; drop the row, or give decimal=','"):
         streams.from_csv(path, "y", delimiter=";", classes="numbers")
-    with pytest.raises(click.ClickException) as caught:
-        told("--label", "y", "--delimiter", ";", "--numbers").open(str(path), None)
-    assert caught.value.message.endswith("give --decimal ,; else drop the row\ntry: --decimal ,")
 
 
 @pytest.mark.parametrize("text", ["1_000", "\u0661"])

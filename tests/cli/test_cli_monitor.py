@@ -264,19 +264,6 @@ def test_options_that_a_record_cannot_heed(run, tmp_path):
     assert "cut.npz is not a readable record" in result.output
 
 
-@pytest.mark.parametrize("command", ["monitor", "replay"])
-def test_a_folder_that_cannot_be_made_is_found_out_before_the_first_step(run, tmp_path, monkeypatch, command):
-    def refused(*_):
-        pytest.fail("a step was made")
-
-    monkeypatch.setattr(Record, "update", refused)
-    (tmp_path / "file").write_text("")
-    result = run(command, "car", "--predictors", "venn", "--out", "file/folder")
-    assert result.exit_code == 1
-    assert "file/folder" in result.stderr
-    assert "Traceback" not in result.output
-
-
 def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     record = Record(("a", "b"), ["point"])

@@ -142,43 +142,7 @@ def test_forward_process_stays_finite_in_logs():
 # What all of them share ----------------------------------------------------------------------------------------------
 
 
-def inputs(monitor, rng, n):
-    """Return the arguments of `update_many` for n steps."""
-    if isinstance(monitor, ForwardEProcess):
-        return rng.integers(0, 2, n), *np.sort(rng.random((n, 2)), axis=1).T
-    if isinstance(monitor, DeviationBand):
-        return (rng.integers(-4, 5, n) / 4,)
-    return (DATA["ties"](rng, n),)
-
-
 ALL = [*SEQUENCES.values(), BettingBound(), DeviationBand(0.2), ForwardEProcess()]
-
-
-@pytest.mark.parametrize("monitor", ALL, ids=repr)
-def test_many_steps_equal_single_steps_to_the_last_bit(monitor):
-    steps = inputs(monitor, np.random.default_rng(4), 150)
-    block, loop, pieces = monitor.fresh(), monitor.fresh(), monitor.fresh()
-    path = block.update_many(*steps)
-    for i, step in enumerate(zip(*(values.tolist() for values in steps), strict=True)):
-        loop.update(*step)
-        shown = {"total": "radius", "lower": "upper"}
-        now = [getattr(loop, name) for pair in shown.items() for name in pair if hasattr(loop, name)] or [loop.log]
-        assert np.array_equal(np.atleast_1d(path[i]), now)
-    for part in (slice(0, 1), slice(1, 40), slice(40, 40), slice(40, 150)):
-        pieces.update_many(*(values[part] for values in steps))
-    assert pack(block) == pack(loop) == pack(pieces)
-    assert len(path) == block.n == 150
-
-
-@pytest.mark.parametrize("monitor", ALL, ids=repr)
-def test_a_state_that_is_not_its_own_is_refused(monitor):
-    monitor = monitor.fresh()
-    monitor.update_many(*inputs(monitor, np.random.default_rng(8), 900))
-    before, memory = pack(monitor), monitor.state["memory"]
-    for bad in (memory[1:], memory * np.inf, memory.tolist(), None, np.append(-1.0, memory[1:])):
-        with pytest.raises((TypeError, ValueError), match="memory must "):
-            monitor.restore({"memory": bad})
-        assert pack(monitor) == before
 
 
 @pytest.mark.parametrize("name", SEQUENCES)

@@ -83,14 +83,6 @@ def test_means_are_those_of_the_record_over_all_steps_and_over_the_window(kind):
     assert low <= means["accuracy"] <= high
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_following_a_record_is_watching_it(kind):
-    monitor, record = run(kind, 300)
-    again = record.monitor("it")
-    assert pack(again) == pack(monitor)
-    assert again.snapshot() == monitor.snapshot()
-
-
 def test_a_kind_that_is_none_is_not_followed():
     _, record = run("Forecast", 3)
     monitor = venn.Monitor(CLASSES)
@@ -302,7 +294,7 @@ def class_intervals(counts):
 def test_false_alarms_of_several_sources_are_as_rare_as_those_of_one():
     """The mean number of alarms in n steps is at most n / run_length, whatever n and the number of sources."""
     counts_of_alarms, n, run_length = [], 150, 15
-    for seed in range(100):
+    for seed in range(40):
         rng = np.random.default_rng([seed, 2])
         monitor = venn.Monitor(CLASSES, level=1e-9, run_length=run_length, window=10, seed=seed)
         seen = np.zeros(3)
@@ -331,21 +323,6 @@ def test_level_and_run_length_are_divided_among_sources_and_detectors():
     two = venn.Monitor((0, 1))
     two.update(ClassIntervals([[0.4, 0.5], [0.5, 0.6]], (0, 1)), 0)
     assert [evidence.name for evidence in two._evidence] == ["class 1", "share of class 1"]
-
-
-def test_a_change_after_a_long_calm_is_found_by_the_detector_that_restarts():
-    rng = np.random.default_rng(3)
-    monitor = venn.Monitor((0, 1))
-    one_category(rng, 3000, monitor)
-    assert monitor.count == 0
-    rang = set()
-    for step in range(400):
-        rang |= {
-            a.detector for a in monitor.update(Multiprobability(np.array([[0.3, 0.7]] * 2), (0, 1)), step % 5 == 0)
-        }
-        if rang:
-            break
-    assert "ShiryaevRoberts" in rang
 
 
 def test_the_band_rings_when_the_sum_leaves_it():

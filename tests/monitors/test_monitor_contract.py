@@ -86,17 +86,18 @@ def stepped(name, n, seed=0, subject=None):
 @pytest.mark.parametrize("name", RUNNING)
 def test_copies_pickles_and_states_go_on_alone(name):
     step = RUNNING[name][1]
-    subject = stepped(name, 30)
-    restored = unpack(pack(subject))
-    twins = [copy.deepcopy(subject), pickle.loads(pickle.dumps(subject)), restored]
-    rng = np.random.default_rng(1)
-    for arguments in [step(rng) for _ in range(30)]:
-        subject.update(*arguments)
-        for twin in twins:
-            twin.update(*arguments)
-            assert pack(twin) == pack(subject)
-    assert subject.n == 60
-    assert restored.n == 60
+    for n in (0, 1, 30):
+        subject = stepped(name, n)
+        restored = unpack(pack(subject))
+        assert (pack(restored), repr(restored)) == (pack(subject), repr(subject))
+        twins = [copy.deepcopy(subject), pickle.loads(pickle.dumps(subject)), restored]
+        rng = np.random.default_rng(1)
+        for arguments in [step(rng) for _ in range(n)]:
+            subject.update(*arguments)
+            for twin in twins:
+                twin.update(*arguments)
+                assert pack(twin) == pack(subject)
+        assert subject.n == restored.n == 2 * n
 
 
 @pytest.mark.parametrize("name", RUNNING)
@@ -116,6 +117,9 @@ def test_damaged_states_are_refused(name):
     subject, other = stepped(name, 10), RUNNING[name][0]()
     good, before = subject.state, pack(other)
     broken = [good | {key: {}} for key in good]  # the last ones after others have been read
+    for memory in [good["memory"]] if "memory" in good else []:
+        wrong = [memory[:-1], np.append(memory, 0.0), memory.astype(np.float32), memory.tolist(), None, memory + np.nan]
+        broken += [{"memory": one} for one in (*wrong, *(np.append(n, memory[1:]) for n in (-1.0, 1e300)))]
     for bad in (None, 3, {}, {key: good[key] for key in list(good)[1:]}, good | {"more": 1}, *broken):
         with pytest.raises((TypeError, ValueError), match="must"):
             other.restore(bad)
@@ -124,22 +128,31 @@ def test_damaged_states_are_refused(name):
     assert pickle.dumps(other.state) == pickle.dumps(good)
 
 
-@pytest.mark.parametrize("name", [name for name in RUNNING if name not in ("Monitor", "ForwardEProcess", "FloorWatch")])
+def shown(subject):
+    """What a row of the path of many steps says: what is certified, or the logarithm of the evidence."""
+    pairs = ("total", "radius"), ("lower", "upper")
+    found = next((pair for pair in pairs if hasattr(subject, pair[0])), ("log",))
+    return np.squeeze([getattr(subject, name) for name in found])
+
+
+@pytest.mark.parametrize("name", [name for name in RUNNING if name not in ("Monitor", "FloorWatch")])
 def test_many_steps_are_the_loop(name):
     make, step, _ = RUNNING[name]
     rng = np.random.default_rng(2)
-    values = np.array([step(rng)[0] for _ in range(300)])
+    values, *more = (np.array(column) for column in zip(*(step(rng) for _ in range(300)), strict=True))
     whole, parts, loop = make(), make(), make()
-    whole.update_many(values)
-    for part in (values[:1], values[1:1], values[1:100], values[100:]):
-        parts.update_many(part)
-    for value in values.tolist():
-        loop.update(value)
+    path = whole.update_many(values, *more)
+    path = path[0] if isinstance(path, tuple) else path  # the other one is the alarms
+    for part in (slice(1), slice(1, 1), slice(1, 100), slice(100, 300)):
+        parts.update_many(values[part], *(column[part] for column in more))
+    for row, arguments in zip(path, zip(values.tolist(), *more, strict=True), strict=True):
+        loop.update(*arguments)
+        assert np.array_equal(row, shown(loop))
     before = pack(whole)
     assert before == pack(parts) == pack(loop)
     for bad in (values[:, None], ["x"], [0.5, math.nan], [0.5, 1.5], 0.5, None):
         with pytest.raises((TypeError, ValueError), match=r"must|got"):
-            whole.update_many(bad)
+            whole.update_many(bad, *more)
         assert pack(whole) == before
 
 

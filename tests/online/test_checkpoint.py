@@ -17,7 +17,6 @@ from conftest import public
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_contract import CLASSES, MACHINES, PARAMETERS, PREDICTIONS, PREDICTORS, numbers, small_stream
-from test_monitor_contract import RUNNING, stepped
 
 import venn
 from venn.machines.window import SlidingWindow
@@ -126,17 +125,6 @@ def test_it_goes_on_to_the_last_bit(name):
         for start, twin in twins:
             if n == start + AFTER - 1:  # what had differed on the way would still differ
                 assert pack(twin) == pack(subject)
-
-
-@pytest.mark.parametrize("name", RUNNING)
-def test_monitors_go_on(name):
-    for n in (0, 1, 40):
-        subject = stepped(name, n)
-        data = pack(subject)
-        twin = unpack(data)
-        assert repr(twin) == repr(subject)
-        assert pack(twin) == data
-        assert pack(stepped(name, 20, 1, twin)) == pack(stepped(name, 20, 1, subject))
 
 
 @pytest.mark.parametrize("name", [*PARAMETERS, *PREDICTIONS])
@@ -423,6 +411,3 @@ def test_a_refitted_estimator_is_fitted_again_or_given_back(last):
         twin.learn_one(x, label)
         subject.learn_one(x, label)
         assert np.array_equal(twin.predict_one(X[0]).proba, subject.predict_one(X[0]).proba)
-
-
-# Files ------------------------------------------------------------------------------------------------------------

@@ -124,61 +124,23 @@ def sealed(db):
             db.execute(f"UPDATE {table} SET checksum = ? WHERE {key} = ?", (checksum, row[0]))
 
 
-def spoil_version(path):
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE run SET value = '0' WHERE key = 'version'")
-        sealed(db)
-    db.close()
+def spoil(statement, seal=True):
+    """Return what lets a statement spoil a journal, without its checkpoints: all is learned again."""
+
+    def spoilt(path):
+        with sqlite3.connect(path) as db:
+            db.execute(statement)
+            if seal:
+                sealed(db)
+        db.close()
+        for file in path.parent.glob("run.db-state-*"):
+            file.unlink()
+
+    return spoilt
 
 
-def spoil_prediction(path):
-    with sqlite3.connect(path) as db:
-        (content,) = db.execute("SELECT predictions FROM questions WHERE event = 1").fetchone()
-        db.execute("UPDATE questions SET predictions = ? WHERE event = 1", (content[:-1] + b"\x01",))
-        sealed(db)
-    db.close()
-    for file in path.parent.glob("run.db-state-*"):
-        file.unlink()
-
-
-def spoil_hole(path):
-    with sqlite3.connect(path) as db:
-        db.execute("DELETE FROM answers WHERE step = 2")
-    db.close()
-    for file in path.parent.glob("run.db-state-*"):
-        file.unlink()
-
-
-def spoil(path, statement, seal=True):
-    with sqlite3.connect(path) as db:
-        db.execute(statement)
-        if seal:
-            sealed(db)
-    db.close()
-    for file in path.parent.glob("run.db-state-*"):
-        file.unlink()
-
-
-def spoil_label(path):
-    spoil(path, "UPDATE answers SET truth = -1 WHERE step = 2")
-
-
-def change_label(path):
-    spoil(path, "UPDATE answers SET truth = (truth + 1) % 3 WHERE step = 2", seal=False)
-
-
-def change_object(path):
-    spoil(
-        path, "UPDATE questions SET x = CAST(substr(x, 1, length(x) - 1) || x'01' AS BLOB) WHERE event = 1", seal=False
-    )
-
-
-def spoil_trigger(path):
-    spoil(path, "CREATE TRIGGER hostile AFTER INSERT ON questions BEGIN DELETE FROM answers; END")
-
-
-def spoil_object(path):
-    spoil(path, "UPDATE questions SET x = x'00' WHERE event = 1")
+def last_byte(column):
+    return f"UPDATE questions SET {column} = CAST(substr({column}, 1, length({column}) - 1) || x'01' AS BLOB)"
 
 
 def another_database(path):
@@ -192,18 +154,35 @@ SPOILT = {
     "text": (lambda path: path.write_text("hello, " * 1000), "cannot be opened as a journal: file is not a database"),
     "another database": (another_database, "must be a journal, got another SQLite file"),
     "version": (
-        spoil_version,
+        spoil("UPDATE run SET value = '0' WHERE key = 'version'"),
         "must be a journal of version 5, which this program writes, got 0: go on with the program that wrote it",
     ),
     "folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be opened as a journal"),
-    "prediction": (spoil_prediction, "at event 1 holds another one|must be those of"),
-    "hole": (spoil_hole, r"is damaged: event \d+ is missing from questions, answers and expired"),
-    "label": (spoil_label, "codes of labels must be integers from 0 to 2, got -1"),
-    "trigger": (spoil_trigger, "must have the tables of a journal and nothing else"),
-    "object": (spoil_object, "cannot be gone on with"),
-    "label changed": (change_label, r"is damaged: answers, step 2 \(event \d+\), is not as written"),
-    "object changed": (change_object, r"is damaged: questions, event 1 \(event 1\), is not as written"),
-}
+    "prediction": (
+        spoil(last_byte("predictions") + " WHERE event = 1"), "at event 1 holds another one|must be those of",
+    ),
+    "hole": (
+        spoil("DELETE FROM answers WHERE step = 2", False),
+        r"is damaged: event \d+ is missing from questions, answers and expired",
+    ),
+    "label": (
+        spoil("UPDATE answers SET truth = -1 WHERE step = 2"),
+        "codes of labels must be integers from 0 to 2, got -1",
+    ),
+    "trigger": (
+        spoil("CREATE TRIGGER hostile AFTER INSERT ON questions BEGIN DELETE FROM answers; END"),
+        "must have the tables of a journal and nothing else",
+    ),
+    "object": (spoil("UPDATE questions SET x = x'00' WHERE event = 1"), "cannot be gone on with"),
+    "label changed": (
+        spoil("UPDATE answers SET truth = (truth + 1) % 3 WHERE step = 2", False),
+        r"is damaged: answers, step 2 \(event \d+\), is not as written",
+    ),
+    "object changed": (
+        spoil(last_byte("x") + " WHERE event = 1", False),
+        r"is damaged: questions, event 1 \(event 1\), is not as written",
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", SPOILT)

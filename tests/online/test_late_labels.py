@@ -163,17 +163,6 @@ def test_a_panel_answers_by_name_and_a_teacher_drives_it():
     assert (online.asked, online.answered, online.monitors["conformal"].n) == (30, 30, 30)
 
 
-def test_immediate_answers_are_a_replay():
-    X, y = examples("repeats", 40)
-    online = venn.Online(MAKERS["abers"]())
-    model = MAKERS["abers"]()
-    for x, label in zip(X, y, strict=True):
-        ours = online.ask(x)
-        assert encode({"": ours}) == encode({"": model.predict_one(x)})
-        online.answer(online.asked, label)
-        model.learn_one(x, label)
-
-
 # ------------------------------------------------------------------------ refusals
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -231,20 +230,6 @@ def test_replay_is_the_loop():
         assert steps.upper[n] == prediction.upper
     assert len(record) == 40
     assert [record.classes[code] for code in record.truth] == [y for _, y in stream]
-
-
-def test_realised_row_of_the_one_category_predictor():
-    """Under exchangeability the realised row is calibrated: its share of every class is exactly right."""
-    stream = examples(25, seed=3)
-    machine = CountingMachine()
-    record = replay(stream, OneCategory(machine), progress=False)
-    counts = dict.fromkeys(CLASSES, 0)
-    for n, (_, y) in enumerate(stream, 1):
-        counts[y] += 1
-        best = max(CLASSES, key=lambda label: (counts[label], -CLASSES.index(label)))
-        steps = record["OneCategory"].per_step
-        assert steps.realised[n - 1] == pytest.approx(float(Fraction(counts[best], n)), abs=1e-15)
-        assert steps.realised_hit[n - 1] == (best == y)
 
 
 def test_a_replay_by_predictors_that_have_learned_says_so():

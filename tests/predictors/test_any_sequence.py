@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from inductive_cases import AsGiven
 from naive import calibeating as naive
 
 import venn
 from venn.predictors import calibeating
 from venn.predictors.inductive import regret_bound, regret_of
 from venn.taxonomies import Argmax, ScoreBins, TopTwo
-
-
-class Given:
-    """A scorer that is fixed: the features are the scores."""
-
-    def __init__(self, c):
-        self.classes = tuple(range(c))
-
-    def scores(self, x):
-        return np.array(x, float)
 
 
 def least_likely(proba, rng):
@@ -44,7 +35,7 @@ def in_runs(proba, rng):
 @pytest.mark.parametrize(("c", "taxonomy"), [(2, ScoreBins(3)), (2, Argmax()), (3, TopTwo()), (3, Argmax())], ids=str)
 def test_calibeating_holds_at_every_step(adversary, c, taxonomy):
     rng = np.random.default_rng(9)
-    model = venn.InductiveVenn(Given(c), taxonomy)
+    model = venn.InductiveVenn(AsGiven(c), taxonomy)
     assert model.on_any_sequence == "calibeating"
     bins, ys, forecasts = [], [], []
     for step in range(250):
@@ -95,8 +86,8 @@ def test_it_is_claimed_only_where_it_holds():
     shift = venn.shifts.PriorShift((0.5, 0.5), (0.9, 0.1))
     for model in (
         venn.InductiveVenn(squares),
-        venn.InductiveVenn(Given(2), venn.taxonomies.AdaptiveMarginBins()),
-        venn.InductiveVenn(Given(2), shift=shift),
+        venn.InductiveVenn(AsGiven(2), venn.taxonomies.AdaptiveMarginBins()),
+        venn.InductiveVenn(AsGiven(2), shift=shift),
     ):
         assert model.on_any_sequence == "nothing"
         with pytest.raises(ValueError, match="model must have a given scorer"):

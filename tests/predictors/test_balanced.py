@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from conftest import learned
-from inductive_cases import Centroids, Failing, frozen
+from inductive_cases import Centroids, frozen
 from test_priors import MODELS, SHIFT, examples, numbers, squares
 
 import venn
@@ -117,16 +117,6 @@ def test_balanced_counts_what_came_before_a_training_failed():
     assert {(model.n, model.kept) for model in models} == {(models[0].n, 5)}
 
 
-def test_keeping_all_is_the_predictor():
-    X, y = examples(9, 20)
-    model, plain = Balanced(MODELS["inductive"](None), (1, 1, 1)), MODELS["inductive"](None)
-    for x, label in zip(X, y.tolist(), strict=True):
-        assert np.array_equal(numbers(model.predict_one(x)), numbers(plain.predict_one(x)))
-        model.learn_one(x, label)
-        plain.learn_one(x, label)
-    assert model.n == model.kept == 20
-
-
 def test_balanced_stands_in_a_panel_and_has_a_machine_of_its_own():
     machine = squares()
     given = venn.TransductiveVenn(machine, venn.Argmax())
@@ -148,14 +138,6 @@ def test_balanced_refuses_also_what_it_would_drop():
         with pytest.raises(ValueError, match=match):
             model.learn_one(x, y)
     assert (model.n, model.kept) == (6, 1)
-
-
-def test_balanced_takes_a_failing_training_as_the_predictor_does():
-    model = Balanced(venn.InductiveVenn(Failing(range(2)), None, schedule=venn.schedules.PrefixRestart(2)), (1.0, 1.0))
-    model.learn_one([0.0], 0)
-    with pytest.raises(venn.machines.NotConverged):
-        model.learn_one([13.0], 1)
-    assert model.n == model.kept == 2
 
 
 def test_what_cannot_be_balanced_is_refused():

@@ -233,14 +233,6 @@ def test_p_values_by_hand():
 # Ties and the numbers that break them ---------------------------------------------------------------------------------
 
 
-def test_the_first_p_values_are_the_random_number():
-    for seed in (0, 1, 7):
-        tau = coin(seed, 0, [1.0])
-        for measure in (Margin(), Multiplier(), Margin(leave_one_out=False)):
-            assert Conformal(hinge(), measure, seed=seed).predict_one([1.0]).p_values.tolist() == [tau] * 3
-    assert Conformal(hinge(), smoothed=False).predict_one([1.0]).p_values.tolist() == [1.0] * 3
-
-
 def test_objects_that_are_asked_about_at_one_step_have_numbers_of_their_own():
     """As those of one `predict_p` of a `ConformalClassifier`."""
     model = Conformal(NearestCentroid(range(2)), seed=5)
@@ -259,25 +251,6 @@ def test_equal_objects_tie():
     assert p == pytest.approx([(30 + tau * 71) / 101, tau * 31 / 101], abs=1e-15)
     conditional = Conformal(machine, Margin(), label_conditional=True, seed=3)
     assert conditional.predict_one([1.0, 1.0]).p_values == pytest.approx([tau, tau], abs=1e-15)
-
-
-def test_tau_belongs_to_the_step_and_the_object():
-    rng = np.random.default_rng(0)
-    X, y = objects("grid", rng, 20), rng.integers(0, 3, 20)
-    machine = hinge()
-    one, other = (Conformal(machine, Multiplier(), seed=seed) for seed in (0, 1))
-    plain = Conformal(machine, Multiplier(), smoothed=False)
-    differ = 0
-    for i in range(20):
-        ranks = one.measure.rank(machine.hypotheses(X[i]))
-        p = one.predict_one(X[i]).p_values
-        assert np.array_equal(p, p_values(ranks, coin(0, i, X[i])))
-        one.predict_one(X[i] + 1)
-        assert np.array_equal(p, one.predict_one(X[i]).p_values)
-        assert (p <= plain.predict_one(X[i]).p_values).all()
-        differ += not np.array_equal(p, other.predict_one(X[i]).p_values)
-        one.learn_one(X[i], int(y[i]))
-    assert differ == 20
 
 
 def test_p_values_of_ranks():

@@ -12,57 +12,32 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from centroids import NearestCentroid
-from conftest import KERNELS, OBJECTS, halved, labels, learned, objects
+from conftest import OBJECTS, halved, labels, learned, objects
 from naive.coins import coins
 from scipy import stats
+from test_conformal import FromMedian, centroids, hinge, mixture, squares
 
 import venn
-from venn.nonconformity import Margin, Multiplier, OwnScore, ScoreMeasure, Share
+from venn.nonconformity import Margin, Multiplier, OwnScore, Share
 from venn.predictors.transductive import Conformal, p_values
 from venn.smoothing import Smoothing
 
 LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6
 REFUSED = 1e-6
 EPSILONS = (0.01, 0.05, 0.1, 0.2)
-RBF = KERNELS["rbf"][0]
-
-
-class FromMedian(ScoreMeasure):
-    """How far the own score is from the median of all own scores: no sensible measure, but a symmetric one."""
-
-    def values(self, scores, codes):
-        own = scores[np.arange(len(codes)), codes]
-        return abs(own - np.median(own))
-
-
-def hinge(c):
-    return venn.OneVsAllSVM(RBF, 1.0, range(c))
-
-
-def squares(c):
-    return venn.LeastSquaresSVM(RBF, 1.0, range(c))
-
-
-def centroids(c):
-    return NearestCentroid(range(c))
-
-
-def mixture(c):
-    return venn.machines.Mixture(venn.machines.Bank(RBF, range(c), (1.0, 10.0)))
 
 
 CASES = {  # machine, measure, objects, labels, classes, streams, steps
     "multipliers, heavy ties": (hinge, Multiplier(), "grid", "noise", 3, 180, 20),
-    "training margins, four objects": (hinge, Margin(leave_one_out=False), "few", "signal", 2, 60, 16),
-    "span leave-one-out margins": (hinge, Margin(), "binary", "signal", 2, 60, 16),
-    "leave-one-out margins": (squares, Margin(), "normal", "signal", 3, 30, 32),
-    "leave-one-out margins, repeats": (squares, Margin(), "repeats", "noise", 3, 60, 16),
-    "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 60, 16),
-    "margins of centroids": (centroids, Margin(), "grid", "signal", 3, 60, 16),
-    "own scores": (squares, OwnScore(), "repeats", "signal", 3, 60, 16),
-    "shares of a mixture": (mixture, Share(), "grid", "signal", 3, 60, 16),
-    "from the median": (squares, FromMedian(), "normal", "noise", 2, 60, 16),
+    "training margins, four objects": (hinge, Margin(leave_one_out=False), "few", "signal", 2, 24, 16),
+    "span leave-one-out margins": (hinge, Margin(), "binary", "signal", 2, 24, 16),
+    "leave-one-out margins": (squares, Margin(), "normal", "signal", 3, 12, 32),
+    "leave-one-out margins, repeats": (squares, Margin(), "repeats", "noise", 3, 24, 16),
+    "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 24, 16),
+    "margins of centroids": (centroids, Margin(), "grid", "signal", 3, 24, 16),
+    "own scores": (squares, OwnScore(), "repeats", "signal", 3, 24, 16),
+    "shares of a mixture": (mixture, Share(), "grid", "signal", 3, 24, 16),
+    "from the median": (squares, FromMedian(), "normal", "noise", 2, 24, 16),
 }
 TIED = "multipliers, heavy ties"
 

@@ -8,11 +8,12 @@ from itertools import product
 import numpy as np
 import pytest
 from conftest import labels, objects
+from inductive_cases import AsGiven
 from naive import conformal as naive_conformal
 from naive import groups as naive
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
-from test_conformal_validity import FromMedian
+from test_conformal import FromMedian
 from test_decisions import Linear
 
 import venn
@@ -30,16 +31,6 @@ def parity(x):
 
 def squares(c=3):
     return venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, range(c))
-
-
-class FirstScores:
-    """A scorer that is fixed: the first features are the scores."""
-
-    def __init__(self, c):
-        self.classes = tuple(range(c))
-
-    def scores(self, x):
-        return np.array(x[: len(self.classes)], float)
 
 
 def group_by(by):
@@ -99,7 +90,7 @@ def test_inductive_conformal_equals_the_definition_at_every_step(label_condition
     rng = np.random.default_rng(1)
     X = np.column_stack([rng.integers(0, 3, (60, 3)) / 2, rng.integers(0, 3, 60)])
     y = rng.integers(0, 2, 60)
-    model = by_group(venn.InductiveConformal(FirstScores(2), label_conditional=label_conditional, smoothed=False), by)
+    model = by_group(venn.InductiveConformal(AsGiven(2), label_conditional=label_conditional, smoothed=False), by)
     group = group_by(by)
     block = copy.deepcopy(model).replay_many(X, y.tolist()) if not callable(by) else None
     for i in range(60):
@@ -122,7 +113,7 @@ def test_with_a_fixed_scorer_each_group_is_a_predictor_of_its_own(make):
     rng = np.random.default_rng(2)
     X = np.column_stack([rng.integers(0, 4, (80, 3)) / 3, rng.integers(0, 4, 80)])
     y = rng.integers(0, 3, 80)
-    scorer = FirstScores(3)
+    scorer = AsGiven(3)
     options = {"smoothed": False} if make is venn.InductiveConformal else {}
     model, alone = by_group(make(scorer, **options), 3), {g: make(scorer, **options) for g in range(4)}
     block = by_group(make(scorer, **options), 3).replay_many(X, y.tolist())
@@ -216,18 +207,6 @@ def test_a_group_that_follows_the_label_breaks_it():
 
 
 # State -----------------------------------------------------------------------------------------------------------
-
-
-def models():
-    rng = np.random.default_rng(0)
-    scorer = venn.FrozenScorer(LogisticRegression().fit(rng.normal(size=(40, 3)), rng.integers(0, 2, 40)))
-    schedule = PrefixRestart(first=8)
-    return {
-        "conformal": by_group(venn.Conformal(squares(2)), 2),
-        "abers": by_group(venn.TransductiveVennAbers(squares(2)), (1, 2)),
-        "inductive": by_group(venn.InductiveConformal(squares(2), schedule=schedule), 2),
-        "frozen": by_group(venn.InductiveVennAbers(scorer), (1, 2)),
-    }
 
 
 def test_parts_merge_into_the_whole():

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import labels, learned, objects
+from conftest import labels, objects
 from inductive_cases import (
     SCHEDULES,
     TAXONOMIES,
@@ -23,7 +23,6 @@ from inductive_cases import (
 )
 from naive import inductive as naive
 from naive import taxonomies as naive_taxonomies
-from naive import venn as naive_venn
 
 import venn
 from venn.predictors.blocks import ManyMultiprobabilities
@@ -61,25 +60,6 @@ def test_every_step_is_the_definition(name, taxonomy, kind, sequence):
     assert model.n == N
 
 
-def test_the_exact_svm_as_the_machine():
-    rng = np.random.default_rng(1)
-    X = objects("grid", rng, 30)
-    y = labels("signal", rng, X, 2)
-    machine = venn.OneVsAllSVM(venn.RBF(0.5), 1.0, [0, 1])
-    model = InductiveVenn(machine, schedule=Prefix(first=8))
-    for n in range(30):
-        split = naive.prefix(n, 0.7, 8)
-        expected = np.eye(2)
-        if split:
-            fitted = learned(machine.fresh(), X[split[0]], y[split[0]])
-            scores = np.array([fitted.scores(X[i]) for i in [*split[1], n]])
-            here = naive_venn.argmax(scores)
-            beside = [y[i] for i, k in zip(split[1], here, strict=False) if k == here[-1]]
-            expected = naive.matrix([beside.count(0), beside.count(1)])
-        assert np.array_equal(model.predict_one(X[n]).probabilities, expected)
-        model.learn_one(X[n], int(y[n]))
-
-
 def test_categories_of_the_whole_bag_are_those_of_the_definition():
     """A taxonomy of the package that looks at all examples, with a class for every category."""
     rng = np.random.default_rng(2)
@@ -94,23 +74,6 @@ def test_categories_of_the_whole_bag_are_those_of_the_definition():
         assert np.array_equal(prediction.probabilities, naive.matrix([beside.count(0), beside.count(1)]))
         assert prediction.label == AdaptiveMarginBins().class_of(int(categories[n]), 2)
         model.learn_one(X[n], y[n])
-
-
-def test_one_category_is_the_label_frequencies():
-    rng = np.random.default_rng(3)
-    y = rng.integers(0, 3, 40).tolist()
-    model = InductiveVenn(frozen(3), OneCategory())
-    for n, label in enumerate(y):
-        expected = [[(y[:n].count(k) + (k == j)) / (n + 1) for k in range(3)] for j in range(3)]
-        assert np.array_equal(model.predict_one([0.0, 0.0]).probabilities, expected)
-        model.learn_one([0.0, 0.0], label)
-
-
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_the_first_step_says_nothing(name):
-    prediction = InductiveVenn(lssvm(3), schedule=SCHEDULES[name][0]).predict_one([0.0, 1.0])
-    assert np.array_equal(prediction.probabilities, np.eye(3))
-    assert (prediction.label, prediction.lower, prediction.upper) == (0, 0.0, 1.0)
 
 
 def test_width_and_curves():

@@ -7,6 +7,7 @@ import pytest
 from conftest import labels, objects
 from inductive_cases import (
     SCHEDULES,
+    AsGiven,
     Centroids,
     blocks_are_the_loop,
     centroids,
@@ -134,12 +135,6 @@ def test_two_scores_that_do_not_mirror_each_other_are_read_each_for_itself():
         model.learn_one(X[i], ("no", "yes")[y[i]])
 
 
-def on_grid(bag, labels, s):
-    """Two isotonic regressions of differences of scores on the grid."""
-    values = np.rint(np.append(bag, s) * 1e6 + 0.2718281828)
-    return naive_abers.refitted(values[:-1], labels.astype(float), values[-1])
-
-
 @pytest.mark.parametrize("c", [2, 3])
 def test_mirror_images_are_ties_whatever_the_order(c):
     X, y, seen, labels_, asked = mirrored(c)
@@ -165,18 +160,9 @@ def test_shuffling_within_what_trains_and_what_calibrates(name):
     places_do_not_count(lambda: InductiveVennAbers(lssvm(3), schedule=schedule), split, lambda many: many.pairs)
 
 
-class AsGiven:
-    """A scorer whose scores are the objects."""
-
-    classes = ("no", "yes")
-
-    def scores(self, x):
-        return np.asarray(x, float)
-
-
 def test_scores_are_compared_on_the_grid():
     model = InductiveVennAbers(AsGiven())
-    model.learn_many([[0.0, 0.0], [0.0, 1e-9], [0.0, 2e-6], [0.0, -2e-6]], ["no", "yes", "yes", "no"])
+    model.learn_many([[0.0, 0.0], [0.0, 1e-9], [0.0, 2e-6], [0.0, -2e-6]], [0, 1, 1, 0])
     tied, above, below = (model.predict_one([0.0, s]).pairs[1] for s in (5e-10, 2e-6, -2e-6))
     assert np.allclose(tied, [1 / 3, 2 / 3])
     assert np.allclose(above, [1 / 2, 1])
@@ -185,7 +171,7 @@ def test_scores_are_compared_on_the_grid():
 
 def test_scores_too_large_for_the_grid_keep_their_order():
     model = InductiveVennAbers(AsGiven())
-    model.replay_many([[1e305, -1e305], [-1.7e308, 1.7e308], [0.0, 0.0]], ["no", "yes", "no"])
+    model.replay_many([[1e305, -1e305], [-1.7e308, 1.7e308], [0.0, 0.0]], [0, 1, 0])
     assert np.array_equal(model.predict_one([0.0, 1e305]).pairs[1], [1 / 2, 1])
     assert np.array_equal(model.predict_one([0.0, 1.0]).pairs[1], [0, 1])
 
@@ -202,21 +188,16 @@ def test_blocks_say_what_the_loop_says(name):
     many = MAKERS[name]()
     many.replay_many(np.eye(3)[[0, 1, 2] * 5, :2], [0, 1, 2] * 5)
     block = many.predict_many(np.eye(2))
-    kind = "Many" + type(block[0]).__name__ + "s" * (not isinstance(block[0], venn.prediction.ClassIntervals))
-    assert repr(block) == f"{kind}(2 objects, classes [0, 1, 2])"
+    assert repr(block) == "ManyClassIntervals(2 objects, classes [0, 1, 2])"
 
 
 def assert_same(block, i, prediction):
-    if isinstance(prediction, venn.prediction.ClassIntervals):
-        assert np.array_equal(block.pairs[i], prediction.pairs)
-    else:
-        assert np.array_equal(block.proba[i], prediction.proba)
+    assert np.array_equal(block.pairs[i], prediction.pairs)
     assert np.allclose(block.proba[i], prediction.proba, atol=1e-15)
     assert (block.labels[i], block.index[i]) == (prediction.label, prediction.index)
     assert (block.lower[i], block.upper[i]) == (prediction.lower, prediction.upper)
     assert block.width[i] == prediction.width
-    known = "each class" if isinstance(prediction, venn.prediction.ClassIntervals) else "nothing"
-    assert block.guaranteed == prediction.guaranteed == known
+    assert block.guaranteed == prediction.guaranteed == "each class"
 
 
 @pytest.mark.parametrize("name", SCHEDULES)

@@ -8,6 +8,7 @@ from centroids import NearestCentroid
 from conftest import labels, learned, objects
 from inductive_cases import (
     SCHEDULES,
+    AsGiven,
     Centroids,
     blocks_are_the_loop,
     centroids,
@@ -21,6 +22,7 @@ from naive import inductive_conformal as naive
 from naive.coins import coin, coins
 from scipy import stats
 from scipy.sparse import csr_array
+from test_conformal import FromMedian
 
 import venn
 from venn._compiled.ranks import WIDTH, below_and_up_to, insert_many, no_values, with_room
@@ -30,17 +32,6 @@ from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_conformal import InductiveConformal
 from venn.schedules import FixedCalibration, NoTraining, PrefixRestart
 from venn.shifts import PriorShift
-
-
-class AsGiven:
-    """A scorer whose scores are the objects."""
-
-    def __init__(self, c=2):
-        self.classes = tuple(range(c))
-
-    def scores(self, x):
-        return np.asarray(x, float)
-
 
 # The multiset ---------------------------------------------------------------------------------------------------------
 
@@ -309,14 +300,6 @@ def test_a_block_is_a_frozen_value():
 # Refusals ---------------------------------------------------------------------------------------------------------
 
 
-class OfTheBag(ScoreMeasure):
-    """Distance of the own score from the median of all: of the bag, so not pointwise."""
-
-    def values(self, scores, codes):
-        own = scores[np.arange(len(codes)), codes]
-        return np.abs(own - np.median(own))
-
-
 class Odd(ScoreMeasure):
     """Gives what it is told to."""
 
@@ -332,7 +315,7 @@ class Odd(ScoreMeasure):
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [
-        (lambda: InductiveConformal(frozen(), OfTheBag()), ValueError, "measure must be a pointwise function"),
+        (lambda: InductiveConformal(frozen(), FromMedian()), ValueError, "measure must be a pointwise function"),
         (lambda: InductiveConformal(frozen(), Multiplier()), ValueError, "measure must be a pointwise function"),
         (lambda: InductiveConformal(lssvm(2), schedule=NoTraining()), ValueError, "schedule must be one that trains"),
         (lambda: InductiveConformal(learned(lssvm(2), [[0.0]], [0])), ValueError, "machine must have learned nothing"),

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from conftest import labels, objects
-from inductive_cases import SCHEDULES, Centroids, centroids, frozen
+from inductive_cases import SCHEDULES, Centroids, ManyAsGiven, centroids, frozen
 from naive import inductive_conformal as naive
 from naive.coins import coins
 from scipy import stats
@@ -18,18 +18,6 @@ from venn.schedules import FixedCalibration, NoTraining, Prefix, PrefixRestart, 
 from venn.smoothing import Smoothing
 
 LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6
-
-
-class AsGiven:
-    """A scorer whose scores are the objects."""
-
-    classes = (0, 1)
-
-    def scores(self, x):
-        return np.asarray(x, float)
-
-    def score_many(self, X):
-        return np.asarray(X, float)
 
 
 def law(make, X, y):
@@ -80,7 +68,7 @@ def conformal(machine, schedule, label_conditional=False):
 def test_p_values_are_independent_and_uniform_with_a_frozen_scorer(values, label_conditional):
     X = np.array([[-v, v] for v in values])
     y = np.array([0, 1, 0, 1, 1])
-    make = conformal(AsGiven(), NoTraining(), label_conditional)
+    make = conformal(ManyAsGiven(), NoTraining(), label_conditional)
     assert excess(make, X, y, 0, range(5)) < 1e-12
 
 
@@ -99,7 +87,7 @@ def test_ranks_take_every_combination_equally_often():
     X = np.array([[-v, v] for v in (0.3, -1.0, 2.0, 0.7, 1.1, -0.2)])
     seen = Counter()
     for order in itertools.permutations(range(6)):
-        model = InductiveConformal(AsGiven(), smoothed=False)
+        model = InductiveConformal(ManyAsGiven(), smoothed=False)
         p = model.replay_many(X[list(order)], [0] * 6).p_values[:, 0]
         seen[tuple(np.rint(p * np.arange(1, 7)).astype(int).tolist())] += 1
     assert seen == Counter(itertools.product(*(range(1, n + 1) for n in range(1, 7))))
@@ -117,7 +105,7 @@ def test_prefix_is_independent_within_a_period_and_not_across():
 @pytest.mark.parametrize("schedule", [FixedCalibration(2), FixedCalibration(1)])
 def test_a_fixed_calibration_set_gives_uniform_p_values_that_depend(schedule):
     X, y = np.array([[-v, v] for v in (0.1, 0.2, 0.3, 0.4, 0.5)]), np.zeros(5, int)
-    make = conformal(AsGiven(), schedule)
+    make = conformal(ManyAsGiven(), schedule)
     for step in range(5):
         assert excess(make, X, y, 0, [step]) < 1e-12
     assert excess(make, X, y, 0, range(5)) > 1e-2
@@ -129,7 +117,7 @@ def test_label_conditional_p_values_are_uniform_in_each_class():
     y = np.array([0, 0, 0, 1, 1])
     worst = {}
     for label_conditional in (True, False):
-        make = conformal(AsGiven(), NoTraining(), label_conditional)
+        make = conformal(ManyAsGiven(), NoTraining(), label_conditional)
         total, count = np.zeros((2, 5)), np.zeros((2, 5))
         for order in itertools.permutations(range(5)):
             codes = y[list(order)]
@@ -261,8 +249,8 @@ def test_wrong_ties_are_refused():
 @pytest.mark.parametrize(
     ("machine", "schedule", "independent"),
     [
-        (AsGiven(), NoTraining(), True), (Centroids([0, 1]), PrefixRestart(3), True),
-        (AsGiven(), FixedCalibration(2), False), (Centroids([0, 1]), RandomAssignment(0.15, first=2), False),
+        (ManyAsGiven(), NoTraining(), True), (Centroids([0, 1]), PrefixRestart(3), True),
+        (ManyAsGiven(), FixedCalibration(2), False), (Centroids([0, 1]), RandomAssignment(0.15, first=2), False),
     ],
 )  # fmt: skip
 def test_runs_of_small_p_values_are_as_frequent_as_independence_says(machine, schedule, independent):

@@ -74,29 +74,6 @@ def test_departures_of_broken_predictors_do_not_cancel(broken):
     assert abs(right).max() < 1e-12
 
 
-def test_predicted_labels_are_calibrated_over_the_choice_of_the_last_example():
-    """With the class of the category as the label, hits minus the realised row cancel; by the row mean they do not."""
-    rng = np.random.default_rng(8)
-    split = naive.prefix_restart(26, 8)
-    gaps = {}
-    for rule in (None, venn.prediction.RowMean()):
-        total = 0.0
-        for _ in range(5):
-            X, y = rng.normal(size=(27, 2)), rng.integers(0, 3, 27)
-            n = 26
-            for i in [*split[1], n]:
-                order = np.arange(n + 1)
-                order[[i, n]] = n, i
-                model = InductiveVenn(Centroids(range(3)), None, schedule=PrefixRestart(8), rule=rule)
-                model.learn_many(X[order][:n], y[order][:n])
-                prediction = model.predict_one(X[order][n])
-                truth = y[order][n]
-                total += float(prediction.index == truth) - prediction.probabilities[truth, prediction.index]
-        gaps[rule] = total
-    assert abs(gaps[None]) < 1e-12
-    assert abs(gaps[venn.prediction.RowMean()]) > 1
-
-
 def test_restarting_after_errors_is_broken():
     """Over all orders of six labels: a period that goes on because nothing went wrong is a selected one."""
     y = [0, 0, 1, 1, 1, 0]
@@ -111,42 +88,6 @@ def one_category_after(y):
     model = InductiveVenn(Centroids([0, 1]), OneCategory(), schedule=PrefixRestart(2))
     model.learn_many(np.zeros((len(y), 1)), list(y))
     return model.predict_one([0.0]).probabilities
-
-
-# Validity as a hypothesis test: single steps on noise ----------------------------------------------------------------
-
-
-def single_steps(predict, n, repetitions, seed):
-    rng = np.random.default_rng(seed)
-    D = []
-    for _ in range(repetitions):
-        X, y = rng.normal(size=(n + 1, 20)), (rng.random(n + 1) < 0.4).astype(int)
-        D.append(departures(predict(X[:n], y[:n], X[n]), y[n]))
-    return np.array(D)
-
-
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_single_steps_are_calibrated(name):
-    def predict(X, y, x):
-        model = InductiveVenn(Centroids([0, 1]), schedule=SCHEDULES[name][0])
-        model.learn_many(X, y)
-        return model.predict_one(x).probabilities
-
-    assert (p_values(single_steps(predict, 29, 100, seed=9)) > LEVEL).all()
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda X, y, x: naive.calibrated_on_training(X, y, x, naive.prefix_restart(29, 8), 2, centroids),
-        lambda X, y, x: naive.balanced(X, y, x, naive.prefix_restart(29, 8), 2, centroids),
-        lambda X, y, x: naive.edge_by_labels(X, y, x, naive.prefix_restart(29, 8), 2, centroids),
-        lambda X, y, x: naive.restarted_by_errors(y.tolist(), 2),
-    ],
-    ids=["trained on calibration", "balanced", "edge by labels", "restarted by errors"],
-)
-def test_the_same_test_refuses_broken_predictors(broken):
-    assert p_values(single_steps(broken, 29, 1000, seed=9)).min() < 1e-6
 
 
 # Validity online: sums over a stream ---------------------------------------------------------------------------------
@@ -200,7 +141,7 @@ def test_random_assignment_inflates_the_variance():
 def test_fixed_calibration_inflates_the_variance():
     """By 1 + (N - 1) / (size + 1) over N steps after the calibration set is full."""
     rng = np.random.default_rng(11)
-    size, N, streams = 20, 100, 800
+    size, N, streams = 20, 100, 300
     total, nominal = [], []
     for _ in range(streams):
         y = (rng.random(size + N) < 0.3).astype(int)
@@ -210,7 +151,7 @@ def test_fixed_calibration_inflates_the_variance():
         total.append((y[size:] - P).sum())
         nominal.append((P * (1 - P)).sum())
     ratio = np.mean(np.square(total)) / np.mean(nominal)
-    assert ratio == pytest.approx(1 + (N - 1) / (size + 1), rel=0.15)
+    assert ratio == pytest.approx(1 + (N - 1) / (size + 1), rel=0.25)
 
 
 def exact_moments(split_of, N, p):

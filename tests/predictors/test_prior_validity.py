@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 import pytest
-from centroids import NearestCentroid
 from conftest import halved, labels, learned, objects
 from inductive_cases import SCHEDULES, TAXONOMIES, Centroids, OneCategory, frozen
 from naive.coins import coin
@@ -252,20 +251,6 @@ def test_single_steps_under_label_shift(shift):
     assert min(uniform(p[0]).values()) > LEVEL
     assert min(uniform(p[1]).values()) < REFUSED
     assert min(uniform(p[2]).values()) > LEVEL  # label-conditional ones need no weights
-
-
-def test_a_transductive_step_under_label_shift():
-    """Twelve examples, half of each class, and a new one of which 15 in 100 are of the second."""
-    runs, shift = 400, PriorShift((0.5, 0.5), PRIOR)
-    X, y, new, truth = drawn(2, shift.train, shift.operational, 12, runs)
-    P = np.zeros((2, runs, 2, 2))
-    for r in range(runs):
-        machine = learned(NearestCentroid(range(2)), X[r], y[r].tolist())
-        for m, one in enumerate((shift, None)):
-            model = venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax()), shift=one)
-            P[m, r] = model.predict_one(new[r]).probabilities
-    assert min(of_rows(P[0], truth).values()) > LEVEL
-    assert min(of_rows(P[1], truth).values()) < REFUSED
 
 
 def test_label_conditional_p_values_stay_independent_and_uniform_on_a_stream_that_shifts():

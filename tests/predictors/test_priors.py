@@ -259,13 +259,6 @@ def test_shuffling_what_is_counted_changes_nothing(name):
     assert np.allclose(answers, answers[0], rtol=0, atol=0 if exact else 1e-9)
 
 
-def test_a_prediction_before_any_training_says_nothing():
-    model = MODELS["inductive"](SHIFT)
-    assert np.array_equal(model.predict_one([0.0, 1.0]).probabilities, np.eye(3))
-    p = MODELS["inductive conformal"](IMPOSSIBLE).predict_one([0.0, 1.0]).p_values
-    assert p[0] == p[2] > p[1] == 0
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_shifts_show_and_are_checked(name):
     for shift in SHIFTS.values():

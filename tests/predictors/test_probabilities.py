@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pytest
+from inductive_cases import ManyAsGiven
 from naive import probabilities as naive
 from scipy import stats
 
@@ -62,20 +63,8 @@ def test_u_is_uniform_of_the_object_and_of_the_seed():
     assert np.array_equal(u[::-1], numbers(SAPS(), rows[::-1]))
 
 
-class AsGiven:
-    """A scorer whose scores are the objects."""
-
-    classes = (0, 1, 2)
-
-    def scores(self, x):
-        return np.asarray(x, float)
-
-    def score_many(self, X):
-        return np.asarray(X, float)
-
-
 def inductive(measure, **options):
-    return venn.InductiveConformal(AsGiven(), measure, schedule=NoTraining(), **options)
+    return venn.InductiveConformal(ManyAsGiven(3), measure, schedule=NoTraining(), **options)
 
 
 def ranks_of_the_last(make, X, y):
@@ -120,16 +109,6 @@ def test_transductive_p_values_are_uniform_over_all_orders(name):
         assert (np.array(plain) <= value + 1e-12).sum() == pytest.approx(5 * value)
 
 
-class WithGroup(AsGiven):
-    """The same where the last feature names the group, and is no score."""
-
-    def scores(self, x):
-        return np.asarray(x, float)[:3]
-
-    def score_many(self, X):
-        return np.asarray(X, float)[:, :3]
-
-
 @pytest.mark.parametrize("conditional", [False, True])
 @pytest.mark.parametrize("base", ["inductive", "transductive"])
 @pytest.mark.parametrize("name", MEASURES)
@@ -142,7 +121,7 @@ def test_within_groups_and_classes_they_are_exactly_uniform_in_each(name, base, 
     plain = []
     for last in range(9):
         if base == "inductive":
-            model = by_group(venn.InductiveConformal(WithGroup(), schedule=NoTraining(), **options), 3)
+            model = by_group(venn.InductiveConformal(ManyAsGiven(3), schedule=NoTraining(), **options), 3)
         else:
             model = by_group(venn.Conformal(venn.LeastSquaresSVM(venn.RBF(1.0), 2.0, (0, 1)), **options), 3)
         order = np.append(np.delete(np.arange(9), last), last)
@@ -197,12 +176,9 @@ def test_each_measure_makes_the_sets_it_is_known_for():
     X = rng.dirichlet(np.full(6, 0.5), size=n)
     y = np.array([rng.choice(6, p=p) for p in X])
 
-    class Six(AsGiven):
-        classes = tuple(range(6))
-
     sizes = {}
     for name, measure in (("LAC", LAC()), ("APS", APS()), ("RAPS", RAPS(0.5, 2)), ("SAPS", SAPS()), ("TopK", TopK())):
-        model = venn.InductiveConformal(Six(), measure, schedule=NoTraining())
+        model = venn.InductiveConformal(ManyAsGiven(6), measure, schedule=NoTraining())
         model.learn_many(X[:2000], y[:2000])
         sizes[name] = (model.predict_many(X[2000:]).p_values > 0.1).sum(axis=1)
     assert min(sizes, key=lambda name: sizes[name].mean()) == "LAC"

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import venn
 from venn.description import same_content
 from venn.machines import objects
+from venn.machines.store import Storing
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2)).round(1)
@@ -118,3 +119,67 @@ def test_each_refuses_what_it_cannot_take():
         with pytest.raises(TypeError, match="x must be a sequence of numbers, got None"):
             call(None)
     assert [one.n for one in panel.values()] == [0, 0]
+
+
+# A machine's own question -------------------------------------------------------------------------------------------
+
+
+def panel():
+    machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=10, classes=("no", "yes"))
+    return venn.Panel(abers=venn.TransductiveVennAbers(machine), sets=venn.Conformal(machine))
+
+
+@pytest.mark.parametrize(
+    ("make", "asking", "learning"), [(panel, 1, 1), (lambda: venn.Forecaster(("no", "yes")), 1, 0)]
+)
+def test_a_machine_cleans_the_object_of_a_question_once(make, asking, learning, monkeypatch):
+    model, cleaned = make(), []
+    for x, y in zip(X[:30], Y[:30], strict=True):
+        model.learn_one(x, y)
+    own = Storing._kept  # noqa: SLF001
+    monkeypatch.setattr(Storing, "_kept", lambda self, x: cleaned.append(x) or own(self, x))
+    for x, y in zip(X[30:40], Y[30:40], strict=True):
+        cleaned.clear()
+        model.predict_one(x)
+        assert len(cleaned) == asking
+        cleaned.clear()
+        model.learn_one(x, y)
+        assert len(cleaned) == learning
+
+
+def test_what_was_noted_before_the_scale_was_fixed_is_cleaned_again():
+    def on_scale():
+        machine = venn.LeastSquaresSVM(venn.RBF(0.5), C=10, classes=("no", "yes"), scale=venn.machines.Scale(first=5))
+        model = venn.Panel(abers=venn.TransductiveVennAbers(machine))
+        for x, y in zip(X[:4], Y[:4], strict=True):
+            model.learn_one(100 * x, y)
+        return model
+
+    early, late = on_scale(), on_scale()
+    prepared = early.prepare(100 * X[5], Y[5])
+    for model in (early, late):
+        model.learn_one(100 * X[4], Y[4])
+    early.learn_one(100 * X[5], Y[5], prepared)
+    late.learn_one(100 * X[5], Y[5])
+    for model in (early, late):
+        for x, y in zip(X[6:12], Y[6:12], strict=True):
+            model.learn_one(100 * x, y)
+    one, other = (model["abers"].machine.scores(100 * X[5]).tolist() for model in (early, late))
+    assert one == other
+
+
+def test_what_a_user_wrote_in_a_machine_gets_the_object_and_says_the_same():
+    class Solver(venn.LeastSquaresSVM):
+        def hypotheses(self, x, weight=1.0):
+            assert isinstance(x, np.ndarray)
+            return super().hypotheses(x, weight)
+
+    ours = panel()
+    machine = Solver(venn.RBF(0.5), C=10, classes=("no", "yes"))
+    theirs = venn.Panel(abers=venn.TransductiveVennAbers(machine), sets=venn.Conformal(machine))
+    for x, y in zip(X[:40], Y[:40], strict=True):
+        one, other = ours.predict_one(x), theirs.predict_one(x)
+        assert one["abers"].intervals.tolist() == other["abers"].intervals.tolist()
+        assert one["sets"].p_values.tolist() == other["sets"].p_values.tolist()
+        ours.learn_one(x, y)
+        theirs.learn_one(x, y)

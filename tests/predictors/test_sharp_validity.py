@@ -294,7 +294,7 @@ def single_steps(c, n, d, signal, repetitions, seed):
 
 
 @pytest.mark.parametrize(
-    ("c", "n", "d", "signal", "repetitions"), [(2, 16, 40, 0.0, 1000), (4, 20, 40, 0.0, 300), (3, 12, 5, 0.3, 900)]
+    ("c", "n", "d", "signal", "repetitions"), [(2, 16, 40, 0.0, 1000), (4, 20, 40, 0.0, 150), (3, 12, 5, 0.3, 400)]
 )
 def test_the_category_class_stays_in_its_band_and_the_row_mean_does_not(c, n, d, signal, repetitions):
     found = single_steps(c, n, d, signal, repetitions, 11)
@@ -330,7 +330,7 @@ def test_the_accuracy_of_the_predicted_label_keeps_to_its_widened_band(name):
     """At every step. It is so for whatever data: those not at hand have stand-ins."""
     stream = stand_ins.load(name)
     gamma = 0.5 if name == "car" else 1 / len(stream.features)
-    part = stream.shuffle(0).take(min(400, len(stream)))
+    part = stream.shuffle(0).take(min(200, len(stream)))
     machine = venn.LeastSquaresSVM(venn.RBF(gamma), 10.0, stream.classes)
     record = venn.replay(part, venn.TransductiveVenn(machine, venn.LeaveOneOut(venn.Argmax())), progress=False)
     assert record.guaranteed["TransductiveVenn"] == "predicted label"
@@ -349,7 +349,7 @@ class TrainingScoresOfThePast(LeaveOneOutWithoutTheNewExample):
 
 def test_the_widened_band_is_narrow_enough_to_find_out_a_false_claim():
     rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(400, 60)), rng.integers(0, 2, 400)
+    X, y = rng.normal(size=(200, 60)), rng.integers(0, 2, 200)
     model = TrainingScoresOfThePast("noise", 2)
     record = venn.Record((0, 1), ["broken"])
     for x, label in zip(X, y.tolist(), strict=True):

@@ -47,24 +47,6 @@ def test_probabilities_equal_the_definition_at_every_step(kind, kernel, C):
         model.learn_one(X[i], y[i])
 
 
-@pytest.mark.parametrize("kind", ["grid", "few", "normal", "repeats"])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_compiled_counting_equals_counting_by_definition(kind, kernel):
-    rng = np.random.default_rng(len(kind))
-    X = objects(kind, rng, 50)
-    y = rng.integers(0, 4, 50)
-    machine = venn.OneVsAllSVM(KERNELS[kernel][0], 1.0, range(4))
-    argmax = venn.Argmax()
-    for i in range(50):
-        answer = machine.hypotheses(X[i])
-        counts = argmax.count(answer)
-        for ours, expected in zip(counts, ByScores.count_table(argmax, answer.table), strict=True):
-            assert np.array_equal(ours, expected), f"step {i}"
-        for ours, again in zip(counts, argmax.count(answer), strict=True):
-            assert np.array_equal(ours, again)
-        machine.learn_one(X[i], y[i])
-
-
 def test_a_taxonomy_of_the_users_own():
     rng = np.random.default_rng(0)
     X = objects("grid", rng, 20)
@@ -160,29 +142,6 @@ def test_streams_of_ties_equal_scikit_learn(kind, sequence):
     compare_with_brute_force(X, labels(sequence, rng, X, 3), "rbf", 1.0, set(range(0, 40, 5)))
 
 
-@pytest.mark.parametrize("kind", ["normal", "grid"])
-def test_small_streams_equal_c_times_c_fits_of_scikit_learn(kind):
-    """Nothing shared between hypotheses: each of the c^2 problems is fitted by scikit-learn itself."""
-    rng = np.random.default_rng(31)
-    c, C = 3, 1.0
-    X = objects(kind, rng, 18)
-    y = labels("signal", rng, X, c)
-    model = model_of("rbf", C, c)
-    brute = BruteForce(KERNELS["rbf"][1], C, c)
-    for i in range(18):
-        K = KERNELS["rbf"][1](X[: i + 1], X[: i + 1])
-        answer = model.machine.hypotheses(X[i])
-        for j in range(c):
-            supposed = np.append(y[:i], j)
-            fits = [brute.theirs(K, np.where(supposed == k, 1.0, -1.0)) for k in range(c)]
-            scores = answer.scores(j)
-            assert np.allclose(scores, np.column_stack(fits), atol=UNSURE, rtol=0)
-            sure = np.sort(scores, axis=1)[:, -1] - np.sort(scores, axis=1)[:, -2] > UNSURE
-            ours = venn.Argmax().categories(scores)
-            assert np.array_equal(ours[sure], np.column_stack(fits).argmax(axis=1)[sure])
-        model.learn_one(X[i], y[i])
-
-
 # Invariants ------------------------------------------------------------------------------------------------------
 
 
@@ -196,30 +155,6 @@ def test_one_category_counts_labels(c):
         counts = np.bincount(y[:i], minlength=c)
         assert np.array_equal(model.predict_one(X[i]).probabilities, (counts + np.eye(c)) / (i + 1))
         model.learn_one(X[i], y[i])
-
-
-@pytest.mark.parametrize("taxonomy", [venn.Argmax(), OneCategory(), BestTwo()], ids=repr)
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic"])
-def test_first_step_knows_nothing(taxonomy, kernel):
-    prediction = model_of(kernel, 1.0, 3, taxonomy).predict_one([0.3, 0.1])
-    assert np.array_equal(prediction.probabilities, np.eye(3))
-    assert (prediction.lower, prediction.upper) == (0, 1)
-    assert np.allclose(prediction.proba, 1 / 3)
-    assert prediction.label == 0
-    assert not prediction.unanimous
-
-
-@pytest.mark.parametrize("taxonomy", [OneCategory(), BestTwo()], ids=repr)
-def test_shuffling_changes_nothing_for_other_taxonomies(taxonomy):
-    rng = np.random.default_rng(1)
-    X = objects("grid", rng, 40)
-    y = rng.integers(0, 3, 40)
-    answers = set()
-    for _ in range(4):
-        order = rng.permutation(40)
-        model = learned(model_of("rbf", 1.0, 3, taxonomy), X[order], y[order])
-        answers.add(model.predict_one([1.0, 1.0]).probabilities.tobytes())
-    assert len(answers) == 1
 
 
 def test_permuting_the_classes_permutes_the_answer():
@@ -254,19 +189,6 @@ def test_a_longer_stream_never_changes_earlier_predictions(kind):
     for stop in (1, 10, 40):
         short = learned(model_of("rbf", 1.0, 3), X[:stop], y[:stop])
         assert short.predict_one(X[stop]).probabilities.tobytes() == kept[stop][1]
-
-
-def test_rows_are_distributions_and_hold_the_new_example():
-    rng = np.random.default_rng(6)
-    X = rng.normal(size=(50, 2))
-    y = rng.integers(0, 3, 50)
-    model = model_of("rbf", 1.0, 3)
-    for i in range(50):
-        P = model.predict_one(X[i]).probabilities
-        assert np.allclose(P.sum(axis=1), 1, atol=1e-15)
-        assert (P >= 0).all()
-        assert (np.diag(P) >= 1 / (i + 1)).all()
-        model.learn_one(X[i], y[i])
 
 
 def test_rule_chooses_the_label():
@@ -311,17 +233,6 @@ def test_labels_are_any_hashable_values(names):
         assert b.label == names[a.label]
         plain.learn_one(x, code)
         named.learn_one(x, names[code])
-
-
-@pytest.mark.parametrize("label", [2, "0", None, np.nan, [0], {}, 0.5])
-def test_a_label_that_was_not_declared(label):
-    """T4: refused, and nothing learned from the example."""
-    model = learned(model_of("rbf", 1.0, 2), [[0.0], [1.0]], [0, 1])
-    before = model.predict_one([0.5]).probabilities
-    with pytest.raises(ValueError, match="y must be one of the classes"):
-        model.learn_one([0.2], label)
-    assert model.machine.n == 2
-    assert np.array_equal(model.predict_one([0.5]).probabilities, before)
 
 
 def test_the_callers_array_may_be_reused():
