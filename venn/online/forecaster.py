@@ -390,7 +390,7 @@ class Forecaster(InBlocks):
 
     def _frozen(self, scorer: Any, classes: Any) -> Any:
         """Return a given scorer, which no longer learns."""
-        return FrozenScorer(scorer, classes)
+        return _wrapped(FrozenScorer, scorer, classes)
 
     def _calibrating(self, scorer: Any, measure: Any) -> dict[str, Predictor]:
         """Return the predictors that calibrate a frozen scorer, with sets by this measure."""
@@ -715,7 +715,7 @@ class NumberForecaster(Forecaster):
     outlook, outlooks = NumberOutlook, NumberOutlooks
 
     def _frozen(self, scorer: Any, classes: Any) -> Any:
-        return scorer if isinstance(scorer, FrozenRegressor) else FrozenRegressor(scorer)
+        return scorer if isinstance(scorer, FrozenRegressor) else _wrapped(FrozenRegressor, scorer)
 
     def _calibrating(self, scorer: Any, measure: Any) -> dict[str, Predictor]:
         if measure is not None:
@@ -816,6 +816,16 @@ def with_given(forecast: Any, given: Sequence[Any]) -> Any:
     experts = [*forecast.experts, *given]
     more = [getattr(one, "exponent", 0.0) for one in given for _ in range(experts_in(one))]
     return ExpertMixture(experts, (*exponents, *more), forecast.share)
+
+
+def _wrapped(kind: Any, scorer: Any, *given: Any) -> Any:
+    """Return a scorer that no longer learns; the wrapper's parameter is called `estimator`, the user's `scorer`."""
+    try:
+        return kind(scorer, *given)
+    except (TypeError, ValueError) as error:
+        if not str(error).startswith("estimator must"):
+            raise
+        raise type(error)(str(error).replace("estimator", "scorer", 1)) from error.__cause__
 
 
 def with_further(anew: Any, before: Any, given: Sequence[Any] = ()) -> ExpertMixture:
