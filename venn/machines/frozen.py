@@ -213,7 +213,7 @@ def labels_of(estimator: Any, classes: Any) -> list[Any]:
     """Return the labels of the columns of scores, in their order; none where the estimator is not fitted."""
     found = getattr(estimator, "classes_", None)
     if found is None and classes is not None and not hasattr(estimator, "get_params"):  # not one of scikit-learn's
-        found = list(classes)
+        found = list(class_codes(classes))
     return found.tolist() if isinstance(found, np.ndarray) else list(found) if isinstance(found, list | tuple) else []
 
 
