@@ -170,7 +170,7 @@ class RedisStream(Reader):
                 raise self._refused(error) from None
             except (self._redis.ConnectionError, self._redis.TimeoutError) as error:
                 if not away:
-                    logger.warning("%s is away: %s. Trying again until it is back", self._shown, error)
+                    logger.warning("%s is away: %s. Trying again until it is back", self._shown, str(error).rstrip("."))
                 away = True
                 time.sleep(min(pause, self._wait))
                 pause = min(2 * pause, BACKOFF[1])

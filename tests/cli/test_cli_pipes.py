@@ -17,6 +17,7 @@ from page_cases import write
 from venn import cli
 from venn.cli import panels, words
 from venn.cli.commands import COMMANDS
+from venn.monitors.verdict import Verdict
 from venn.online import Forecaster
 
 TABLE = "a,b,y\n" + "".join(f"{n % 7},{n % 5},{'yes' if n % 3 else 'no'}\n" for n in range(60))
@@ -102,6 +103,19 @@ def test_a_forecaster_that_began_anew_says_so_after_a_replay():
     model.restore(model.state | {"before": 20})
     model.learn_one([1.0], "yes")
     assert words.began_anew(model) == ["the forecaster began anew after step 20: what it learned before counts no more"]
+
+
+def test_the_last_line_of_a_replay_says_where_the_forecaster_began_anew():
+    changed = Verdict("changed", 11, None, "p-values", "Ville", "changed since about 11")
+    model = Forecaster(["no", "yes"], first=0)
+    assert str(words.verdict_on(model, {"sets": changed})) == "sets: Do not rely on it since step 11."
+    model.restore(model.state | {"before": 20})
+    model.learn_one([1.0], "yes")
+    found = words.verdict_on(model, {"sets": changed, "beside": changed})
+    assert str(found) == "sets: Rely on it only after step 20, where it began anew. Changed since step 11."
+    assert found.details == "changed since about 11; began anew after 20"
+    early = Verdict("too early to say", None, None, "none", "", "too early to say: 3 of 265 examples")
+    assert words.verdict_on(model, {"sets": early}).anew is None
 
 
 def test_where_the_file_was_standardised_nobody_warns_that_nothing_scales(tmp_path, undrawn, monkeypatch):

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn import cli
-from venn.monitors.verdict import STATES
+from venn.monitors.verdict import LONGEST, STATES, Verdict
 from venn.online.watch import Watch
 from venn.show import metrics
 from venn.show.page import first, memory, words
@@ -165,3 +165,17 @@ def test_a_run_that_is_closed_has_ended_and_one_stopped_by_an_error_has_not(how,
         with venn.Online(venn.Forecaster(scorer=scorer), journal=path) as again:
             assert again.pending == ("a",)
             assert watch.ended() is None, "it goes on"
+
+
+def test_a_change_that_the_kept_promise_does_not_show_is_told_as_such():
+    kept, broken = ("wrong", 0.05, 0.0, 0.05, 601), ("wrong", 0.3, 0.05, 0.05, 601)
+    told = {
+        (0, kept): "Do not rely on it since step 700, although wrong in .05 of the last 601, as claimed.",
+        (777, kept): "Rely on it only after step 777, where it began anew. "
+        "Changed since step 700, although wrong in .05 of 601, as claimed.",
+        (0, broken): "Do not rely on it since step 700: wrong in .30 of the last 601, claimed .05.",
+    }
+    for (anew, lately), sentence in told.items():
+        verdict = Verdict("changed", 700, None, "p-values", "Ville", "changed", anew=anew or None, lately=lately)
+        assert str(verdict) == sentence
+        assert len(sentence.split()) < LONGEST

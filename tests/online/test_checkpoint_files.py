@@ -253,6 +253,14 @@ def test_the_path_is_named(tmp_path):
         venn.load(path)
 
 
+def test_an_error_of_writing_names_the_file_that_was_asked_for(tmp_path):
+    path = tmp_path / f"{'m' * 250}.venn"
+    with pytest.raises(OSError, match="too long") as refused:
+        venn.save(path, {"new": 1})
+    assert refused.value.filename == str(path)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_memory_of_more_steps_than_the_file_has_bytes_comes_back():
     watch = venn.monitors.FloorWatch(0.9, memory=10_000)
     watch.update(1.0)

@@ -356,7 +356,7 @@ def test_others_may_stand_beside_it():
             "on_change must be one of 'restart', 'keep', got 'stop'",
         ),
         ({"classes": CLASSES, "level": 0}, ValueError, "level must .*, got 0"),
-        ({"scorer": LogisticRegression()}, ValueError, "fitted"),
+        ({"scorer": LogisticRegression()}, ValueError, "scorer must be a fitted classifier"),
     ],
 )
 def test_bad_parameters_are_named(given, error, message):

@@ -278,7 +278,7 @@ def test_equal_labels_and_constant_columns_are_taken():
     ("given", "message"),
     [
         ({"classes": int}, "classes must be labels, or float where labels are numbers"),
-        ({"classes": float, "scorer": LogisticRegression().fit([[0.0], [1.0]], [0, 1])}, "estimator must be a regr"),
+        ({"classes": float, "scorer": LogisticRegression().fit([[0.0], [1.0]], [0, 1])}, "scorer must be a regr"),
         ({"classes": float, "floor": 1.9}, r"at must be such that a loss in \(0, 1\) is left"),
         ({"classes": float, "scorer": LinearRegression(), "first": 3}, "first and ranges must not be given"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from venn.monitors.drift import Drift
 from venn.monitors.floor import FLOOR, Floor, FloorWatch
 from venn.monitors.monitor import WINDOW, Monitor
 from venn.monitors.shared_level import together, watchers
-from venn.monitors.verdict import Verdict, worst
+from venn.monitors.verdict import CHANGED, Verdict, worst
 from venn.online.forecaster import Forecaster, watched
 from venn.online.outlook import INTERVALS
 from venn.online.panel import Panel
@@ -78,11 +79,16 @@ def began_anew(panel: Panel) -> list[str]:
     """Say after which step predictors began anew the last time, because an alarm had rung; nothing if none did."""
     found = [(name, one.restarts[-1]) for name, one in panel.items() if isinstance(one, Restarting) and one.restarts]
     if isinstance(panel, Forecaster):
-        intervals: Any = panel[panel.main]
-        found += [("the forecaster", panel.n - intervals.n)]
+        found += [("the forecaster", _anew(panel))]
     return [
         f"{name} began anew after step {step}: what it learned before counts no more" for name, step in found if step
     ]
+
+
+def _anew(model: Forecaster) -> int:
+    """Return the step after which a forecaster began anew the last time; 0 if it never did."""
+    intervals: Any = model[model.main]
+    return int(model.n - intervals.n)
 
 
 def conclude(verdict: Verdict | None, say: Callable[[str], object]) -> None:
@@ -147,6 +153,14 @@ def verdicts_of(record: Record, floor: float | None = None) -> dict[str, Verdict
 
 
 def verdict_on(panel: Panel, verdicts: Mapping[str, Verdict]) -> Verdict:
-    """Return the worst of the verdicts; what stands beside a forecaster, to be compared with it, does not count."""
-    own = (*panel.claiming, FLOOR) if isinstance(panel, Forecaster) else verdicts
-    return worst({name: verdicts[name] for name in own if name in verdicts})
+    """Return the worst of the verdicts; what stands beside a forecaster, to be compared with it, does not count.
+
+    A change after which the forecaster began anew is told as such, as by its own monitors.
+    """
+    if not isinstance(panel, Forecaster):
+        return worst(verdicts)
+    found = worst({name: verdicts[name] for name in (*panel.claiming, FLOOR) if name in verdicts})
+    anew = _anew(panel)
+    if found.state != CHANGED or not anew:
+        return found
+    return replace(found, anew=anew, details=f"{found.details}; began anew after {anew}")

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from venn.parameters import class_codes
+
 METHODS = ("decision_function", "predict_proba")
 # Estimators that treat each row by itself, in an order of operations that does not depend on the others: a row has the
 # same scores, to the last bit, in a block as alone (tests/machines/test_given_scorers.py). By package and name.
@@ -67,7 +69,7 @@ def labels_of(estimator: Any, classes: Any) -> list[Any]:
     """Return the labels of the columns of scores, in their order; none where the estimator is not fitted."""
     found = getattr(estimator, "classes_", None)
     if found is None and classes is not None and not hasattr(estimator, "get_params"):  # not one of scikit-learn's
-        found = list(classes)
+        found = list(class_codes(classes))
     return found.tolist() if isinstance(found, np.ndarray) else list(found) if isinstance(found, list | tuple) else []
 
 

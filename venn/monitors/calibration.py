@@ -6,8 +6,8 @@ The functions take arrays; a prefix or a window is a slice of them. Forecasts co
 - proba (n, c): distributions over classes, and truth (n,): class codes 0..c-1. Measures of a single event then mean
   "the label is the predicted class", the first of largest probability.
 
-All describe the given forecasts only, except for the bars of `reliability`.
-Losses of forecasts are in `venn.monitors.calibration`.
+All describe the given forecasts only, except for the bars of `reliability`. Below them stand the losses of forecasts,
+and `compare`, which says whose losses are smaller.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _events(proba: Any, truth: Any) -> tuple[Floats, Integers]:
 # --------------------------------------------------------------------------------------------------------------- losses
 # Proper losses of forecasts, and measures of their sharpness.
 #
-# Forecasts are (n,) probabilities of an event or (n, c) distributions over classes, as in `venn.monitors.calibration`.
+# Forecasts are (n,) probabilities of an event or (n, c) distributions over classes, as above.
 
 CLIP = 1e-15
 

@@ -32,11 +32,8 @@ VALUES = 6  # of a picture of texts
 TOLD = 5  # columns in a sentence
 USUAL, SELDOM = 0.5, 0.25  # a value that more than half have now, and fewer than a quarter had
 LATELY = 10  # values: more than half of them equal to one value shows that a sensor stands still
-FEW, UNIT, ALIKE = (
-    12,
-    1.5,
-    0.25,
-)  # a change of unit: least distinct values, least factor, and the share of the spread that quantiles may be off
+FEW, UNIT = 12, 1.5  # a change of unit: the least number of distinct values, and the least factor
+ALIKE = 0.25  # the share of the spread by which quantiles may differ from a change of unit alone
 NOTABLE = 0.1  # rise of the share of gaps that is mentioned
 MOVED = 0.25  # share of the quartiles' distance by which a median must move to be mentioned
 

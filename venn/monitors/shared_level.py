@@ -157,5 +157,5 @@ def trainings(predictor: Any) -> tuple[int, ...]:
 
 
 def trainings_of(predictors: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return those steps of each predictor that has any."""
+    """Return for each predictor that trains the steps after which its bets begin anew."""
     return {name: found for name, one in predictors.items() if (found := trainings(one))}

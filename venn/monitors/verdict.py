@@ -32,6 +32,7 @@ ONE_DEVIATION = 0.5  # exponent of the chance bounds at one standard deviation, 
 NO_EVIDENCE, LATEST = "none", "latest steps"
 OF_OBJECTS, OF_CLASSES = "objects", "classes"  # what verdicts of watchers without a predictor rest on
 OF_WHAT = {OF_OBJECTS: "objects", OF_CLASSES: "classes, or objects within them,"}
+KEPT = ", as claimed"
 KEPT_PROMISE = "their labels keep the promise"
 EITHER = "the latest labels do not tell whether the classes come in other shares or objects within them look different"
 
@@ -64,7 +65,7 @@ class Came(NamedTuple):
         share, lower, upper = (float(one) for one in (self.share, self.lower, self.upper))
         claimed = min(max(share, lower), upper)
         close = abs(share - claimed) < CLOSE or (self.what == "wrong" and share < lower)
-        return ", as claimed" if close else f", claimed {shares(claimed)[0]}"
+        return KEPT if close else f", claimed {shares(claimed)[0]}"
 
 
 def came(means: Mapping[str, float], guaranteed: str | None, size: int) -> Came | None:
@@ -191,7 +192,8 @@ class Verdict:
     def sentence(self) -> str:
         """What to do first, since when, and the numbers: 25 words at most; `details` has the rest."""
         lately = None if self.lately is None else Came(*self.lately)
-        numbers = "" if lately is None else f": {lately}"
+        doubted = self.state == CHANGED and lately is not None and lately.beside == KEPT  # the ranks alone told it
+        numbers = "" if lately is None else f"{', although' if doubted else ':'} {lately}"
         counted = "question" if self.evidence == OF_OBJECTS else "step"
         since = "" if self.since is None else f" since {f'{counted} {self.since}' if self.at is None else self.at}"
         floor = self.detector.partition("against the ")[2]

@@ -10,7 +10,7 @@ import sys
 import uuid
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import sleep
 from typing import IO, Any
@@ -107,7 +107,8 @@ def _array(members: zipfile.ZipFile, name: str) -> NDArray[Any]:
 def written(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing that appears whole at the end, or not at all; a missing folder is made.
 
-    A device or a pipe is written as it is: nothing may take its place.
+    A device or a pipe is written as it is: nothing may take its place. An error names this file, not the one beside it
+    that is written first.
     """
     if path.exists() and not path.is_file():
         with open(path, "wb") as file:
@@ -121,8 +122,11 @@ def written(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):  # the first error says what is wrong
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(temporary) and error.filename2 is None:
+            error.filename = str(path)
         raise
     if hasattr(os, "O_DIRECTORY"):  # the new name itself must reach the disk, where folders can be synced
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)

@@ -226,7 +226,7 @@ class Forecaster(InBlocks):
 
     def _frozen(self, scorer: Any, classes: Any) -> Any:
         """Return a given scorer, which no longer learns."""
-        return FrozenScorer(scorer, classes)
+        return _wrapped(FrozenScorer, scorer, classes)
 
     def _calibrating(self, scorer: Any, measure: Any) -> dict[str, Predictor]:
         """Return the predictors that calibrate a frozen scorer, with sets by this measure."""
@@ -551,7 +551,7 @@ class NumberForecaster(Forecaster):
     outlook, outlooks = NumberOutlook, NumberOutlooks
 
     def _frozen(self, scorer: Any, classes: Any) -> Any:
-        return scorer if isinstance(scorer, FrozenRegressor) else FrozenRegressor(scorer)
+        return scorer if isinstance(scorer, FrozenRegressor) else _wrapped(FrozenRegressor, scorer)
 
     def _calibrating(self, scorer: Any, measure: Any) -> dict[str, Predictor]:
         if measure is not None:
@@ -632,3 +632,13 @@ def _restored_places(name: str, value: Any, forecast: Any) -> tuple[int, int]:
         raise ValueError(f"{name} must be two places, got {value!r}")
     first = integer(name, value[0], 0, experts)
     return first, integer(name, value[1], first, experts)
+
+
+def _wrapped(kind: Any, scorer: Any, *given: Any) -> Any:
+    """Return a scorer that no longer learns; the wrapper's parameter is called `estimator`, the user's `scorer`."""
+    try:
+        return kind(scorer, *given)
+    except (TypeError, ValueError) as error:
+        if not str(error).startswith("estimator must"):
+            raise
+        raise type(error)(str(error).replace("estimator", "scorer", 1)) from error.__cause__

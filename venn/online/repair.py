@@ -108,11 +108,11 @@ def verify(path: str | os.PathLike[str]) -> Verified:
 def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) -> Salvaged:
     """Write what is whole of a damaged journal to a new one, which goes on from there; the damaged one is not changed.
 
-    Saved are the first events, up to the first that is not as written, each with its checksum: the new journal equals
-    the beginning of the old one to the last bit. So do the alarms and points of curves of that time, and the
-    checkpoints. If events are left behind in the damaged file, the positions in the sources are lost, which are those
-    of the end: sources are read again from their beginning, and questions that the journal holds are refused by their
-    ids. A damaged first page is replaced by that of an empty journal.
+    All events before the first damaged one are saved, each with its checksum, and so are the alarms, points of curves
+    and checkpoints of that time: the new journal equals the beginning of the old one to the last bit. If events are
+    left behind in the damaged file, the positions in the sources are lost, for they belong to its end. Sources are
+    then read again from their beginning, and questions that the journal holds are refused by their ids. A damaged first
+    page is replaced by that of an empty journal.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ class InductiveVenn(WeighsClasses, Inductive[ManyMultiprobabilities]):
         """What is proved about the point forecasts on any sequence, in addition to `guaranteed`.
 
         "calibeating" with a given scorer, `NoTraining()`, categories by an example's own scores, and no shift: see
-        `venn.predictors.calibeating`. Otherwise "nothing".
+        `calibeating`. Otherwise "nothing".
         """
         fixed = isinstance(self.schedule, NoTraining) and self.taxonomy.pointwise and self.shift is None
         return CALIBEATING if fixed else NOTHING

@@ -45,7 +45,7 @@ class HorizonAccount(NamedTuple):
     level: float
     n: int  #: answers that came
     errors: int  #: intervals that missed the value
-    bound: float  #: the errors are within this of n times the level
+    bound: float  #: the errors differ from n times the level by at most this
     width: float  #: mean width of the finite ones; NaN before the first; of bands the mean over horizons, too
     empty: int  #: empty intervals, given because too few had missed
 
@@ -70,7 +70,7 @@ class MovingLevels(Saved):
     factor with each miss, so that a row of misses makes intervals wider and wider long before they are the line. They
     are the line where the threshold is `line` or less, and empty where it is `empty` or more.
 
-    An interval is at least as wide as its threshold says, and as those of larger levels are.
+    An interval is never narrower than its threshold says, nor than those of larger levels.
 
     Parameters
     ----------

@@ -57,9 +57,9 @@ class SeriesWatch(Watching):
 class AccountWatch(Watching):
     """Rings when the account of a horizon has used up half of its bound.
 
-    An account keeps its bound on any series, and the price of that is width: where half of it is used up by misses,
-    the intervals of this horizon are far wider than the forecasts say, and on their way to the line; by hits, they are
-    on their way to nothing. That rings, once for each horizon, and lasts until a quarter is used up.
+    An account keeps its bound on any series, and the price of that is width. Where misses have used up half of it, the
+    intervals of this horizon are far wider than the forecasts say, and grow to the whole line; where hits have, they
+    shrink to nothing. That rings, once for each horizon, and lasts until less than a quarter is used up.
 
     Examples
     --------
@@ -93,11 +93,12 @@ class AccountWatch(Watching):
                     if one.part == name and not one.ended:
                         self._put(replace(one, ended=self.n, how=AGAIN))
             elif name not in lasting and size[row, k] >= FAR:
-                often, where = ("often", "the line") if used[row, k] > 0 else ("seldom", "nothing")
+                missed = used[row, k] > 0
+                often, where = ("often", "grow to the whole line") if missed else ("seldom", "shrink to nothing")
                 of = "The bands" if name == "bands" else f"The intervals of {name}"
                 sentence = (
-                    f"{of} at {levels[k]:g} missed too {often}: {size[row, k]:.2g} of what is possible on any series "
-                    f"is used up, and they are on their way to {where}."
+                    f"{of} at {levels[k]:g} missed too {often}: {size[row, k]:.2g} of their bound is used up, and they "
+                    f"{where}."
                 )
                 change = ChangePoint(self.n, self.n, self.n)
                 self._note(Case(self.n, self.n, change, self.about, "accounts", sentence, part=name))
