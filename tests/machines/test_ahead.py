@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -201,6 +202,22 @@ def alive(pid):
         return False
     status = Path(f"/proc/{pid}/stat")
     return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
+def test_a_process_that_hangs_is_not_waited_for_and_one_that_works_for_long_is(monkeypatch):
+    monkeypatch.setattr(fit_ahead, "PATIENCE", 1000)  # looks, of two milliseconds at least
+    X, y = table()
+    works = FitAhead(eval, ("__import__('time').sleep(4) or 7",))
+    assert works.result() == 7
+    hangs, fits = FitAhead(time.sleep, (60,)), Fits()
+    while not hangs.begun:
+        time.sleep(0.01)
+    os.kill(hangs.process.pid, signal.SIGSTOP)
+    fits.ahead = [fit_ahead._key(X, y)], hangs
+    assert (fits.to(double, X, y) == 2 * X).all()
+    assert not hangs.runs
+    assert not alive(hangs.process.pid)
 
 
 @pytest.mark.parametrize("while_writing", [True, False])
