@@ -640,7 +640,7 @@ class Trace(Saved):
     def change(self, n: int, began: Sequence[int] = (), anew: int = 0) -> ChangePoint:
         """Return the estimate after step n, of a change later than step `anew`; bets began anew after those `began`."""
         ratios, latest = of_events if self.of_event else of_p_values, self.latest(min(self.memory, max(n - anew, 1)))
-        least = np.isnan(latest).argmin()  # a change shows at the first number, not before
+        least = int(np.isnan(latest).argmin())  # a change shows at the first number, not before
         anew = anew + least if len(latest) == n - anew else anew
         found = change_point(np.nan_to_num(ratios(latest[least:])), n, began)  # a step without a number says nothing
         return replace(found, earlier=found.earlier and found.lower > anew + 1)
