@@ -403,6 +403,10 @@ class JSONLines(LineReader):
         return self._decoder.json(text)
 
 
+class NamesAgain(ValueError):
+    """Raised at the row of names inside files that were joined: it stands for no example."""
+
+
 class CSVRows(LineReader):
     """Rows of a CSV file that grows or comes on standard input; the first row names the columns.
 
@@ -515,7 +519,7 @@ class CSVRows(LineReader):
         if len(fields) != len(self._columns):
             raise ValueError(f"must have {len(self._columns)} fields, got {len(fields)}")
         if fields == self._columns:
-            raise ValueError("must be an example, got the names of the columns again")
+            raise NamesAgain("must be an example, got the names of the columns again")
         identity = check_id(fields[self._at_id]) if self._at_id is not None and fields[self._at_id] else None
         label = None if self._at_label is None else self._decoder.text_label(fields[self._at_label])
         values = [fields[place] for place in self._places]

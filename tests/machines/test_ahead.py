@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -107,6 +108,12 @@ def double(X, y):
     return 2 * X
 
 
+def here_or_never(X, y, pid):
+    if os.getpid() != pid:
+        time.sleep(60)
+    return 2 * X
+
+
 def test_a_fit_that_fails_is_made_here_and_says_why(monkeypatch):
     monkeypatch.setattr(fit_ahead, "LONG", 1)
     X, y = table()
@@ -201,6 +208,25 @@ def alive(pid):
         return False
     status = Path(f"/proc/{pid}/stat")
     return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
+def test_a_process_that_hangs_is_not_waited_for_and_one_that_works_for_long_is(monkeypatch):
+    monkeypatch.setattr(fit_ahead, "PATIENCE", 1000)  # looks, of two milliseconds at least
+    X, y = table()
+    works = FitAhead(eval, ("__import__('time').sleep(4) or 7",))
+    assert works.result() == 7
+    monkeypatch.setattr(fit_ahead, "LONG", 1)
+    monkeypatch.setattr(fit_ahead, "_latest", None)
+    fits = Fits()
+    fits.begin(here_or_never, X, y, os.getpid())
+    hangs = fits.ahead[1]
+    while not hangs.begun:
+        time.sleep(0.01)
+    os.kill(hangs.process.pid, signal.SIGSTOP)
+    assert (fits.to(here_or_never, X, y, os.getpid()) == 2 * X).all()
+    assert not hangs.runs
+    assert not alive(hangs.process.pid)
 
 
 @pytest.mark.parametrize("while_writing", [True, False])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -138,6 +139,17 @@ def test_a_transaction_that_fails_counts_for_nothing(tmp_path):
     happen(whole, calls)
     with venn.Fleet(make, tmp_path) as fleet:
         assert state_of(fleet) == state_of(whole)
+
+
+def test_what_another_thread_keeps_is_no_part_of_a_transaction_that_fails(tmp_path):
+    with venn.Fleet(make, tmp_path) as fleet:
+        other = threading.Thread(target=fleet.reach, args=("it", 7))
+        with contextlib.suppress(KeyError), fleet.transaction():
+            other.start()
+            other.join(0.3)
+            raise KeyError("stop")
+        other.join()
+        assert fleet.position("it") == 7
 
 
 def test_a_block_is_its_rows(tmp_path):

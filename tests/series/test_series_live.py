@@ -249,6 +249,14 @@ def test_a_row_that_is_skipped_is_a_gap_with_the_covariates_before_it_once_there
     assert printed(tmp_path / "stdout")[-1]["path"] == plain.path().plain()
 
 
+def test_the_names_inside_joined_files_are_no_gap(tmp_path):
+    rows = [*map(str, values(40))]
+    live = ("--source", "csv:in.csv", *OPTIONS, "--skip-bad", "--end", "--journal", "run.db")
+    (tmp_path / "in.csv").write_text("\n".join(["load", *rows[:25], "load", *rows[25:], ""]))
+    assert Life(tmp_path, *live).end() == 0
+    assert printed(tmp_path / "stdout")[-1]["path"] == taught(40).forecast().plain()
+
+
 def test_a_value_that_is_learned_with_an_error_is_no_gap(tmp_path, monkeypatch):
     learn = NextValue.commit
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from streams.lines import NamesAgain
 from streams.messages import BadMessage, Message, Reader
 from venn.cli.columns import live_advice
 from venn.cli.commands import Ending
@@ -171,7 +172,8 @@ class Service:
             self._place = error.position
             # Time goes on, or all later values would be in another place of the season; it begins with the first value.
             before = self._latest
-            if self._series is not None and (before is not None or self._series.n):
+            value = not isinstance(error.error, NamesAgain)  # where files were joined no time has passed
+            if value and self._series is not None and (before is not None or self._series.n):
                 # Covariates cannot be read: those before stand for them. Where a question waits, it is answered.
                 x = before.x if before is not None and before.y is not None else None
                 self._gaps.append(Message(None, x, nan, error.position))

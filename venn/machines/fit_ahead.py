@@ -18,8 +18,11 @@ from weakref import finalize, ref
 from venn.prediction import Floats
 
 LONG = 500  # examples: with fewer the fit is done before another process has begun
-LOOK = 0.5  # seconds: how often the other process looks whether its parent lives
+LOOK = 0.5  # seconds: how often the other process looks whether its parent lives, and shows that it lives itself
 SOON = 0.002  # seconds: how often this process looks whether an answer has come
+#: Looks without a sign of life, a minute at least, after which a process hangs. A clock would also count a time in
+#: which both stood still.
+PATIENCE = 30_000
 BEGUN = b"+"  # what is written when the first call begins
 SIZE = 8  # bytes before each answer, which say how long it is
 WHILE_WRITING = hasattr(os, "pread")  # else answers are read when the other process has ended
@@ -65,7 +68,7 @@ class FitAhead:
             return False
 
     def result(self, i: int = 0) -> Any:
-        """Wait for answer i and return it; None if there is none, as when the call failed."""
+        """Wait for answer i and return it; None if there is none, as when the call failed or its process hangs."""
         if os.getpid() != self._owner:  # a fork shares the file with its parent, which waits for the answer
             return None
         try:
@@ -79,7 +82,15 @@ class FitAhead:
 
     def _part(self, start: int, size: int) -> bytes:
         """Return bytes of the file of answers once they are there; raise EOFError if they do not come."""
-        while self.runs and (not WHILE_WRITING or os.fstat(self._came.fileno()).st_size < start + size):
+        silent, latest = 0, 0
+        while self.runs:
+            file = os.fstat(self._came.fileno())
+            if WHILE_WRITING and file.st_size >= start + size:
+                break
+            silent, latest = silent + 1 if file.st_mtime_ns == latest else 0, file.st_mtime_ns
+            if WHILE_WRITING and silent > PATIENCE:
+                self._stop()
+                raise EOFError
             time.sleep(SOON)
         if WHILE_WRITING:
             found = os.pread(self._came.fileno(), size, start)  # which moves no place where the other process writes
@@ -100,7 +111,7 @@ def _stop(process: subprocess.Popen[bytes], came: IO[bytes], owner: int) -> None
 
 def work() -> None:
     """Run in the other process: make the calls that stdin holds."""
-    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    Thread(target=_end_with, args=(os.getppid(), os.dup(1)), daemon=True).start()
     call, given = pickle.load(sys.stdin.buffer)
     import sklearn.ensemble  # noqa: F401  # most of what fits load
 
@@ -114,9 +125,11 @@ def work() -> None:
             answer.flush()
 
 
-def _end_with(parent: int) -> None:
-    """End this process when its parent has ended: nobody waits for the answer."""
+def _end_with(parent: int, answers: int) -> None:
+    """Date the file of answers anew, as a sign of life; end this process when its parent has ended."""
     while os.getppid() == parent:
+        with suppress(OSError):  # where files cannot be dated
+            os.utime(answers)
         time.sleep(LOOK)
     os._exit(1)
 

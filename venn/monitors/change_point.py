@@ -146,14 +146,14 @@ class Trace(Saved):
     Parameters
     ----------
     of_event : bool
-        Whether they are departures of events in [-1, 1], or p-values.
+        Whether they are departures of events in [-1, 1], or p-values; NaN at a step that has none.
     memory : int >= 1
     """
 
     of_event: bool = param(flag)
     memory: int = param(integer, 1)
 
-    _numbers: Floats = state(array(None), start=own(lambda _: np.empty(0)))
+    _numbers: Floats = state(array(None, finite=None), start=own(lambda _: np.empty(0)))
 
     def derive(self) -> None:
         """Make the buffer. The latest numbers stay in one piece; they move to the start when it is full."""
@@ -189,10 +189,17 @@ class Trace(Saved):
         """Return the numbers of the latest steps, oldest first: as many as are remembered at most."""
         return self._numbers[max(0, self._end - min(size, self.memory)) : self._end]
 
+    def _there(self, size: int) -> Floats:
+        """Return the numbers of those of the latest steps that have one."""
+        found = self.latest(size)
+        return found[~np.isnan(found)]
+
     def change(self, n: int, began: Sequence[int] = (), anew: int = 0) -> ChangePoint:
         """Return the estimate after step n, of a change later than step `anew`; bets began anew after those `began`."""
         ratios, latest = of_events if self.of_event else of_p_values, self.latest(min(self.memory, max(n - anew, 1)))
-        found = change_point(ratios(latest), n, began)
+        least = int(np.isnan(latest).argmin())  # a change shows at the first number, not before
+        anew = anew + least if len(latest) == n - anew else anew
+        found = change_point(np.nan_to_num(ratios(latest[least:])), n, began)  # a step without a number says nothing
         return replace(found, earlier=found.earlier and found.lower > anew + 1)
 
     def departure(self, size: int) -> float:
@@ -201,7 +208,7 @@ class Trace(Saved):
         Under the claim it is at least ln(2 / a) with probability at most a: by Azuma and Hoeffding, for the
         departures of valid predictors are martingale differences of range 1, in reversed time, and so are p-values.
         """
-        numbers = self.latest(size)
+        numbers = self._there(size)
         total = float(numbers.sum()) - (0.0 if self.of_event else len(numbers) / 2)
         return 2 * total**2 / len(numbers)
 
@@ -210,8 +217,10 @@ class Trace(Saved):
 
         None where they do not.
         """
-        numbers = self.latest(size)
+        numbers = self._there(size)
         n = len(numbers)
+        if not n:
+            return None
         if self.of_event:
             came = numbers > 0
             pairs = [(float(came.mean()), float(np.where(came, 1 - numbers, -numbers).mean()))]

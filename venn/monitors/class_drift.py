@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isnan
+from math import isnan, nan
 from operator import attrgetter
 from typing import Any
 
@@ -252,7 +252,9 @@ class ClassDrift(TakesTurns, Watching):
         second = None if placed is None else self._rankings[code].rank(placed, of_object)
         self.p_values = first, second
         rung = self._heard(0, self._of_labels, self._of_labels.update({LABELS: first}, 0.0))  # type: ignore[arg-type]
-        if second is not None:
+        if second is None:
+            self._within.trace.add(nan)
+        else:
             rung += self._heard(1, self._within, self._within.update({WITHIN: second}, 0.0))  # type: ignore[arg-type]
             ps = np.full(len(self.classes), np.nan)
             ps[code] = second
@@ -293,7 +295,7 @@ class ClassDrift(TakesTurns, Watching):
             crowd.n += count - int(gaps[done : done + count].sum())
             done += count
         for evidence, numbers, log in zip((self._of_labels, self._within), ps[:done].T, logs[:, 2], strict=True):
-            evidence.bet(numbers[~np.isnan(numbers)], float(log))
+            evidence.bet(numbers, float(log))
         self._latest.extend(codes[:done].tolist())
         first, second = ps[done - 1].tolist()
         self.p_values = first, None if isnan(second) else second
@@ -355,13 +357,12 @@ class ClassDrift(TakesTurns, Watching):
         """Record an alarm; it begins another change if the new state had lasted."""
         n, part, lasting = self.n, PARTS[place], self.lasting(PARTS[place])
         another = lasting is not None and 0 < lasting.anew <= n - LASTED and lasting.last <= lasting.anew
-        late = n - evidence.n  # it does not count examples without a p-value
         change = lasting.change if lasting is not None and not another else None
         if change is None:
             if place == 1:  # classes named in an earlier change are no part of this one
                 self._naming.before[:] = 0
-                found = evidence.change((), evidence.n - evidence.ville.bets.n)
-                change = replace(found, step=found.step + late, lower=found.lower + late, upper=found.upper + late)
+                latest = self.case(part)
+                change = evidence.trace.change(n, (), 0 if latest is None else latest.anew)
             else:  # dated by the labels themselves, which is more exact than by their ranks
                 change = change_of_counts(self._since(int(self._earlier.sum()) + 1), len(self.classes), n)
                 after = np.bincount(self._since(change.step), minlength=len(self.classes))

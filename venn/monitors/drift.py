@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -272,9 +272,9 @@ class Drift(TakesTurns, Watching):
         placed = self._ruler.take(x) if whole else None
         p = None if placed is None else self._ranks.rank(placed, self._smoothing.at(n))
         self._seen = n + 1
+        self._trace.add(nan if p is None else p)
         if p is not None:
             self.p_value = p
-            self._trace.add(p)
             each = (self._ville.update(p), self._repeated.update(p))
             named += tuple(self._in_words(alarm) for alarm in each if alarm is not None)
         return self._rang(tuple(replace(alarm, about=ABOUT) for alarm in named)) if named else ()
@@ -316,7 +316,7 @@ class Drift(TakesTurns, Watching):
             crowd.n += len(found)
             self._ville.went_on(len(found), self._ville.bets.log)
             self._repeated.went_on(len(found), float(logs[2]))
-            self._trace.extend(found)
+            self._trace.extend(ps[:count])
             self.p_value = float(found[-1]) if len(found) else self.p_value
             self._whole = not np.isnan(ps[count - 1])
             self._seen += count
@@ -358,9 +358,9 @@ class Drift(TakesTurns, Watching):
         if (lasting is None or another) and self._column_drift is not None:  # an earlier change's are no part of it
             columns = self._column_drift.found = [one for one in self._column_drift.found if one.step == n]
         named = rung[0].detector == DETECTOR and columns
-        change = columns[-1].change if named else self._trace.change(n, (), n - self._ville.bets.n)
-        ranked = bool(self._trace.latest(1).size)
-        shown = self._trace.told(n - change.step + 1, WORDS) if ranked else None
+        anew = 0 if (before := self.case()) is None else before.anew
+        change = columns[-1].change if named else self._trace.change(n, (), anew)
+        shown = self._trace.told(n - change.step + 1, WORDS)
         reason, words = shown or f"the odds are {odds(rung[0].log_evidence)}", self._words
         names = () if self._column_drift is None else tuple(self._column_drift.name(one.place) for one in columns)
         detector = against(rung[0].detector, ABOUT)

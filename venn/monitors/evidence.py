@@ -220,12 +220,13 @@ class Exchangeability(Evidence):
         self.trace.extend(latest)
 
     def bet(self, ps: Floats, log: float) -> None:
-        """Update after p-values on which a compiled loop has bet, with the sum of the second martingale."""
-        if len(ps):
-            self.p_value = float(ps[-1])
-            self.ville.went_on(len(ps), self.ville.bets.log)
-            self.repeated.went_on(len(ps), log)
-            self.trace.extend(ps)
+        """Update after p-values, NaN for none, on which a compiled loop has bet; `log` is of the second one's sum."""
+        self.trace.extend(ps)
+        there = ps[~np.isnan(ps)]
+        if len(there):
+            self.p_value = float(there[-1])
+            self.ville.went_on(len(there), self.ville.bets.log)
+            self.repeated.went_on(len(there), log)
 
     def alarms(self) -> list[Alarm]:
         """Return the alarms that ring after the latest step."""

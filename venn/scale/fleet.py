@@ -567,8 +567,8 @@ class Fleet:
     def learn_many(self, keys: Iterable[str], X: Any, y: Iterable[Any]) -> tuple[KeyChange, ...]:
         """Learn rows of many keys: each key learns its own in their order, as by `learn_one`.
 
-        Keys are named when all rows have been learned. If a row is refused, no row counts; without a folder the rows
-        before it count.
+        Keys are named when all rows have been learned. If a row is refused, no row counts; without a folder, or where
+        a transaction of your own goes on after the refusal, the rows before it count.
 
         Parameters
         ----------
@@ -775,11 +775,13 @@ class Fleet:
         if self._learned != learned:
             self._read_prior()
 
+    @in_turn
     def reach(self, source: str, position: Any) -> None:
         """Keep how far a source has been read, in the transaction with its events."""
         self._check_open()
         self._store.reach(source, position)
 
+    @in_turn
     def position(self, source: str) -> Any:
         """Return how far a source had been read; None before its start, or without a folder."""
         return self._store.position(source)
