@@ -347,6 +347,7 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
     most: ClassVar[int | None]  #: None: `CONNECTIONS`
     guard: ClassVar[Guard]
     direct: ClassVar[Mapping[bytes, Direct]]  #: see `Routed`
+    cycle: Any  #: the request at work, or the latest one
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
