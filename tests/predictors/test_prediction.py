@@ -18,8 +18,10 @@ from venn.prediction import (
     Multiprobability,
     PredictionSet,
     RowMean,
+    plain,
 )
 from venn.predictors import ManyClassIntervals, ManyForecasts, ManyMultiprobabilities
+from venn.predictors.blocks import ManyMixedForecasts, ManyPredictionSets
 
 MATRIX = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
 
@@ -325,3 +327,26 @@ def test_an_outlook_says_where_a_forecast_is_not_of_the_interval():
 def test_what_declares_nothing_to_say_is_refused_by_name():
     with pytest.raises(TypeError, match=r"prediction must be of a class that declares in 'says' .* got 3.5"):
         venn.prediction.plain(3.5)
+
+
+@pytest.mark.parametrize("kind", [ManyForecasts, ManyMixedForecasts, ManyClassIntervals, ManyPredictionSets])
+def test_the_predictions_of_a_block_made_at_once_are_its_items(kind):
+    rng = np.random.default_rng(3)
+    rows = rng.dirichlet(np.ones(3), size=20)
+    if kind is ManyClassIntervals:
+        rows = np.stack([rows / 2, rows], axis=-1)
+    block = kind(rows, ("a", "b", "c"))
+    for one, item in zip(block.each(), [block[i] for i in range(20)], strict=True):
+        assert type(one) is type(item)
+        assert list(vars(one)) == list(vars(item))
+        own, other = getattr(one, block.numbers), getattr(item, block.numbers)
+        assert (own.tobytes(), own.flags.writeable, own.base) == (other.tobytes(), False, None)
+        assert plain(one) == plain(item)
+    assert kind(rows[:0], ("a", "b", "c")).each() == []
+    wrong = rows.copy()
+    wrong[7, 0] = np.nan
+    with pytest.raises(ValueError, match="must"):
+        kind(wrong, ("a", "b", "c")).each()
+    if kind is ManyForecasts:
+        with pytest.raises(ValueError, match="sum"):
+            kind(rows * 0.99, ("a", "b", "c")).each()

@@ -421,6 +421,7 @@ ESTIMATORS = {
 }  # fmt: skip
 #: What is not for users, though its name has no underscore: handed around between our own parts, which check before.
 INNER = {
+    "each",
     "altered",
     "answer",
     "ask_anew",

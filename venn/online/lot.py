@@ -15,6 +15,7 @@ from venn.monitors.monitor import WINDOW
 from venn.monitors.verdict import Verdict
 from venn.parameters import Parameters, integer, is_number, optional, probability, with_methods
 from venn.prediction import CRPS, LOG_LOSS, NOTHING, Label, Prediction, distributions
+from venn.predictors.blocks import block_of
 from venn.saved import component, param
 from venn.smoothing import Smoothing
 
@@ -224,10 +225,15 @@ class Unlabelled(NamedTuple):
 def unlabelled(predictions: Iterable[Prediction]) -> Unlabelled | None:
     """Return the mean claims of the latest of these predictions; None without predictions or claims."""
     latest: Iterator[Any] = islice(predictions, WINDOW)
-    found = [(one.lower, one.upper) for one in latest if kind_of(one).calibrated]
+    found = [one for one in latest if kind_of(one).calibrated]
     if not found:
         return None
-    lower, upper = (sum(ends) / len(found) for ends in zip(*found, strict=True))
+    block = block_of(found)  # all at once, to the last bit, for this is looked up often
+    if block is found:
+        lower, upper = sum(one.lower for one in found), sum(one.upper for one in found)
+    else:
+        lower, upper = sum(block.lower.tolist()), sum(block.upper.tolist())
+    lower, upper = lower / len(found), upper / len(found)
     return Unlabelled(len(found), lower, min(upper, 1.0))
 
 

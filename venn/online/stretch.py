@@ -19,7 +19,7 @@ from venn.online.journal import Journal, checked_id
 from venn.online.restart import RunSnapshot, spacing
 from venn.online.ripening import moment
 from venn.online.run import OFTEN, Run, Waiting
-from venn.predictors.blocks import block_of, dumps
+from venn.predictors.blocks import Many, block_of, dumps
 from venn.show.view import figures_of
 
 EXAMPLES, QUESTIONS, ANSWERS = "examples", "questions", "answers"
@@ -35,6 +35,12 @@ class SaidTogether:
     def one(self, i: int) -> Any:
         """Return what `ask` returns of question i."""
         return self._outlooks.one(i)
+
+    @cached_property
+    def each(self) -> list[dict[str, Any]]:
+        """The predictions for each question by name."""
+        columns = [block.each() if isinstance(block, Many) else list(block) for block in self._outlooks.values()]
+        return [dict(zip(self._outlooks, row, strict=True)) for row in zip(*columns, strict=True)]
 
     @cached_property
     def _plain(self) -> dict[str, list[dict[str, Any]]]:
@@ -198,16 +204,20 @@ class Stretch:
                 return None
         else:
             id = run.asked + place + 1 if id is None else checked_id(id)
-            oldest = next(iter(run.waiting.values())).number if run.waiting else run.asked + 1
             if id in seen or id in run.waiting or not _numbers(event.x):
                 return None
-            if self._patience is not None and run.asked + place + 1 - oldest >= self._patience:
+            if self._patience is not None and run.waiting:
+                oldest = next(iter(run.waiting.values())).number
+                if run.asked + place + 1 - oldest >= self._patience:
+                    return None
+            elif self._patience is not None and place >= self._patience:
                 return None
             x = event.x if isinstance(event.x, np.ndarray) else np.array(event.x, NUMBER)
         if not len(x) or (place and len(x) != len(self.steps[0].x)):
             return None
         code = -1 if kind == QUESTIONS else run.panel.space.encode(answer.y)
-        times = _time(event), _time(answer)
+        asked = _time(event)
+        times = asked, asked if answer is event else _time(answer)
         return EventStep(id, x, None if kind == QUESTIONS else answer.y, code, times, count)
 
     # ------------------------------------------------------------------ what happens
@@ -354,7 +364,7 @@ class Stretch:
         events = run.events + 1
         if self.kind != ANSWERS:
             self._asked += range(events, events + each * len(steps), each)
-            said = [self._many.one(i) for i in range(start, stop)] if self.kind == QUESTIONS else [{}]
+            said = self._many.each[start:stop] if self.kind == QUESTIONS else [{}]
             first = 0 if self.kind == QUESTIONS else len(steps) - 1  # others keep no figures
             waiting = [
                 Waiting(events + each * k, run.asked + 1 + k, run.answered + k * (each - 1),
@@ -432,7 +442,7 @@ def _numbers(x: Any) -> bool:
     """Whether an object is a plain row of numbers, with no names that would have to be compared."""
     if isinstance(x, np.ndarray):
         return x.ndim == 1 and x.dtype.kind in "fiu"
-    return isinstance(x, list | tuple) and all(type(one) in (int, float) for one in x)
+    return isinstance(x, list | tuple) and not set(map(type, x)) - {int, float}
 
 
 def _time(event: Any) -> float:

@@ -15,6 +15,7 @@ from venn.parameters import spelled
 from venn.prediction import (
     OF_SETS,
     REALISED_ROW,
+    SUM,
     TIE,
     ClassIntervals,
     Floats,
@@ -34,6 +35,8 @@ from venn.prediction import (
 )
 from venn.saved import arguments_of
 
+#: Predictions that have an array, a row of their block, and beside it only what all of the block have.
+OF_A_ROW: tuple[type[Any], ...] = (Forecast, MixedForecast, ClassIntervals, PredictionSet)
 dumps = JSONEncoder(allow_nan=False).encode
 
 
@@ -67,6 +70,33 @@ class Many(Says[Floats]):
     def __getitem__(self, i: int) -> Any:
         """Return the prediction for object i."""
         return self.one(self.rows[i], self.classes)
+
+    def each(self) -> list[Any]:
+        """Return the prediction for each object, as item i is; all are checked at once, which is faster.
+
+        Examples
+        --------
+        >>> ManyForecasts(np.array([[0.25, 0.75], [0.5, 0.5]]), ("no", "yes")).each()
+        [Forecast('yes': 0.750), Forecast('no': 0.500)]
+        """
+        rows = self.rows
+        fine = self.one in OF_A_ROW and len(rows) and rows.dtype == np.float64
+        # Written so that NaN fails: what may be refused, or divided by its sum, is made one by one.
+        fine = fine and rows.min() >= 0 and rows.max() <= 1
+        if fine and issubclass(self.one, Forecast):
+            fine = np.abs(rows.sum(axis=-1) - 1).max() <= SUM / 2
+        if not fine:
+            return [self[i] for i in range(len(self))]
+        found = [self[0]]
+        beside = dict(vars(found[0]))
+        for row in rows[1:]:
+            one = object.__new__(self.one)
+            own = row.copy()
+            own.setflags(write=False)
+            vars(one).update(beside)
+            vars(one)[self.numbers] = own
+            found.append(one)
+        return found
 
     def of_rows(self, rows: Callable[[str], NDArray[Any]]) -> Self:
         """Return a block like this one; a function turns each of its arrays into the new one."""

@@ -33,6 +33,11 @@ class RequestRefused(Exception):
         super().__init__(wrong.error)
         self.wrong, self.headers = wrong, headers
 
+    @property
+    def reply(self) -> Reply:
+        """What is answered."""
+        return Reply(JSON, msgspec.json.encode(self.wrong.content), self.headers, self.wrong.status)
+
 
 Endpoint = Callable[[Scope, Receive], Any]  # returns a Reply
 
@@ -64,8 +69,7 @@ class Address:
                 wrong = Wrong(405, f"the method must be one of {self._allowed}, got {method}")
                 raise RequestRefused(wrong, {"Allow": self._allowed})
         except RequestRefused as refusal:
-            wrong = refusal.wrong
-            said = Reply(JSON, msgspec.json.encode(wrong.content), refusal.headers, wrong.status)
+            said = refusal.reply
         except Gone:
             return
         await answer(send, said)

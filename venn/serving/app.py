@@ -17,12 +17,12 @@ from venn.serving import inference
 from venn.serving.addresses import JSON, LINES, OF_LINES, Address, RequestRefused, body_of, kind_of
 from venn.serving.describe import docs, openapi
 from venn.serving.messages import Readers, Wrong, has_values, read_event, read_json, refused, within
-from venn.serving.owner import ANSWER, ASK, LOOK, MOST, PATH, Busy, EventReply, ModelEvent, RunOwner
+from venn.serving.owner import ANSWER, ASK, LOOK, MOST, PATH, Busy, EventReply, Job, ModelEvent, RunOwner
 from venn.show.door import HTML, Reply, Routes
 from venn.show.metrics import of_metrics
 from venn.show.page.feed import NUMBER, Feed
 from venn.show.page.page import POLICY, Page
-from venn.show.server import ASGI, Guard, Receive, Route, Scope, Send, readable, routed
+from venn.show.server import ASGI, Give, Guard, Receive, Route, Routed, Scope, Send, readable
 
 MOUNTED = "/questions/{id:path}"
 
@@ -59,7 +59,7 @@ class ServedModel:
         self.example = dict(example or {"x": [1.0, 2.0], "y": 5.2 if self.series else "yes"})
         self._pool = ThreadPoolExecutor(1, "venn page")  # pages and questions do not wait for each other
         self._feed: Feed | None = None
-        self.routes: ASGI = routed(
+        self.routes: ASGI = Routed(
             [
                 Route("/ask", Address({"POST": partial(self._many, ASK)})),
                 Route("/answer", Address({"POST": partial(self._many, ANSWER)})),
@@ -71,6 +71,7 @@ class ServedModel:
                 *readable(self._shown(), self._pool),
             ],
             "/docs",
+            {b"/ask": partial(self._one, ASK), b"/answer": partial(self._one, ANSWER)},
         )
         self._guarded = Guard(self.routes, None)
 
@@ -161,6 +162,18 @@ class ServedModel:
             return Reply(LINES, b"".join(msgspec.json.encode(one) + b"\n" for one in contents), {}, status)
         return Reply(JSON, msgspec.json.encode(contents), {}, status)
 
+    def _one(self, what: str, body: bytes, give: Give) -> bool:
+        """Let the message of a body happen; return False, and do nothing, where `_many` has more to say of it."""
+        try:
+            value = read_json(body)
+            event = self._event(what, value) if isinstance(value, dict) else None
+            if event is None or isinstance(event, Wrong):
+                return False
+            self.owner.put(Job([event], ReplyTaker(give)))
+        except (ValueError, Busy):
+            return False
+        return True
+
     def _event(self, what: str, message: Any) -> Any:
         """Return the event of a message, or what is wrong with it."""
         return read_event(what, message, self.readers)
@@ -172,7 +185,7 @@ class ServedModel:
         try:
             return await self.owner.happen(events)
         except Busy as busy:
-            raise RequestRefused(Wrong(busy.status, str(busy)), {"Retry-After": str(busy.seconds)}) from None
+            raise later(busy) from None
 
     async def _question(self, scope: Scope, receive: Receive) -> Reply:
         """Return what was said of a question, and what came."""
@@ -206,6 +219,35 @@ class ServedModel:
     async def _docs(self, scope: Scope, receive: Receive) -> Reply:
         page = docs(self._described(_root(scope)))
         return Reply(HTML, page.encode(), {"Content-Security-Policy": POLICY})
+
+
+class ReplyTaker:
+    """Takes the reply of the owner to one event in the place of a future, and gives it on.
+
+    Parameters
+    ----------
+    give : callable
+    """
+
+    def __init__(self, give: Give) -> None:
+        self._give = give
+
+    def done(self) -> bool:
+        """Whether nobody waits any more: who is given the reply knows that."""
+        return False
+
+    def set_result(self, replies: Sequence[EventReply]) -> None:
+        """Take the reply."""
+        self._give(replied(replies[0]))
+
+    def set_exception(self, error: Busy) -> None:
+        """Take what the owner cannot do now."""
+        self._give(later(error).reply)
+
+
+def later(busy: Busy) -> RequestRefused:
+    """Return the refusal of a request that may come again."""
+    return RequestRefused(Wrong(busy.status, str(busy)), {"Retry-After": str(busy.seconds)})
 
 
 def _content(one: EventReply | Wrong, place: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from venn.serving.owner import ANSWER, ASK, ModelEvent
 LONGEST_ID = 1000  # characters
 LARGEST_INT = int(sys.float_info.max)
 WRONG = (ValueError, TypeError, ArithmeticError, RecursionError)  # errors that bad content of a request raises
+FINE = {float, str, type(None)}  # values of a list that need no closer look
 KEYS = {ASK: ("id", "x"), ANSWER: ("id", "y")}
 #: Finds in an error sentence of the library the place in the message: x[3], or x, feature 'age'.
 PLACE = re.compile(r"(id|x|y)\b(?:\[(\d+)\]|, feature (?:'([^']*)'|\"([^\"]*)\"))?")
@@ -42,6 +43,8 @@ class PlainReaders:
         """Return the object."""
         if not isinstance(x, list | dict) or not x:
             raise ValueError(f"x must be a list of values, or an object from name to value, got {_short(x)}")
+        if isinstance(x, list) and not set(map(type, x)) - FINE:
+            return x
         for name, value in x.items() if isinstance(x, dict) else enumerate(x):
             place = f"x, feature {name!r}" if isinstance(name, str) else f"x[{name}]"
             if isinstance(value, list | dict | bool):

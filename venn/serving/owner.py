@@ -67,12 +67,19 @@ class Busy(Exception):
 
 
 class Job:
-    """A request that waits: its events, and the replies so far."""
+    """A request that waits: its events, the replies so far, and who takes them, by default a new future.
 
-    def __init__(self, events: Sequence[ModelEvent]) -> None:
+    Parameters
+    ----------
+    events : sequence of ModelEvent
+    future : optional
+        Has `done`, `set_result` and `set_exception`, which are called in the running event loop.
+    """
+
+    def __init__(self, events: Sequence[ModelEvent], future: Any = None) -> None:
         self.events, self.replies = events, list[EventReply]()
         self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[list[EventReply]] = self.loop.create_future()
+        self.future = self.loop.create_future() if future is None else future
 
 
 class RunOwner:
@@ -125,6 +132,8 @@ class RunOwner:
 
     def start(self) -> None:
         """Begin to read the journal, unless that has begun."""
+        if self._started:
+            return
         with self._news:
             if not self._started:
                 self._started = True
@@ -163,19 +172,24 @@ class RunOwner:
             None of them has happened: too much waits. Or the run has broken: some of them may have happened, and to
             repeat them does no harm.
         """
-        self.start()
         job = Job(events)
+        self.put(job)
+        replies: list[EventReply] = await job.future
+        return replies
+
+    def put(self, job: Job) -> None:
+        """Let a request wait for its replies, or raise `Busy`: none of its events has happened then."""
+        self.start()
         with self._news:
             trouble = self.trouble
             if trouble:
                 raise Busy(503, trouble, 5 if self.failure or self._ending else 1)
-            if self._count and self._count + len(events) > self._most:
+            if self._count and self._count + len(job.events) > self._most:
                 seconds = 1 + int(self._count / self._speed)
                 raise Busy(429, f"{self._count} questions and answers wait already", seconds)
-            self._count += len(events)
+            self._count += len(job.events)
             self._waiting.append(job)
             self._news.notify_all()
-        return await job.future
 
     # ------------------------------------------------------------------ the thread
 

@@ -20,7 +20,7 @@ try:
     from starlette.routing import Route as Route
     from starlette.routing import Router
     from uvicorn import Config, Server
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 except ImportError as error:
     raise ImportError(
         f"a web server needs the packages of the extra 'serve' ({error}): pip install 'vennstream[serve]'"
@@ -31,6 +31,13 @@ CONNECTIONS = 128  # at most, at once
 SECONDS = 20.0  # a request may take to come, its answer to be read; a connection may be idle
 ENDING, LAST = 30, 0.5  # seconds left when the server ends: to make an answer; to read it
 LONGEST = 200  # letters of a line of the log
+SMALL = 10_000  # bytes of a body that may go to the app directly: fewer
+OF_JSON = b"application/json"
+#: Headers that a direct request may have: nothing but the name and the token depends on them.
+PLAIN = {
+    b"host", b"authorization", b"content-type", b"content-length", b"connection", b"user-agent", b"accept",
+    b"accept-encoding", b"accept-language",
+}  # fmt: skip
 ENTERED = b'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=./"><title>venn</title>\n'
 NO_REQUEST = Refusal(400, "400: this is no request that can be read")
 METHODS = "GET, HEAD, OPTIONS"
@@ -47,6 +54,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 ASGI = Callable[[Scope, Receive, Send], Awaitable[None]]
 Say = Callable[[str], Any]
+Give = Callable[[Reply], None]
+Direct = Callable[[bytes, Give], bool]
 
 
 async def answer(send: Send, said: Reply | Refusal) -> None:
@@ -55,10 +64,28 @@ async def answer(send: Send, said: Reply | Refusal) -> None:
         also = {"WWW-Authenticate": "Bearer"} if said.status == 401 else {}
         also |= {"Allow": METHODS} if said.status == 405 else {}
         said = Reply(TEXT, f"{said.line}\n".encode(), also, said.status)
-    headers = [(b"content-type", said.kind.encode()), (b"content-length", str(len(said.body)).encode())]
-    headers += [(name.lower().encode(), value.encode("latin1")) for name, value in said.headers.items()]
-    await send({"type": "http.response.start", "status": said.status, "headers": headers})
+    await send({"type": "http.response.start", "status": said.status, "headers": headers_of(said)})
     await send({"type": "http.response.body", "body": said.body})
+
+
+def headers_of(said: Reply) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an answer."""
+    headers = [(b"content-type", said.kind.encode()), (b"content-length", str(len(said.body)).encode())]
+    return headers + [(name.lower().encode(), value.encode("latin1")) for name, value in said.headers.items()]
+
+
+def guarded_too(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return headers, and those that keep others out."""
+    present = {name for name, _ in headers}
+    return [*headers, *(one for one in GUARDED if one[0] not in present)]
+
+
+def lines_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return headers as they are sent."""
+    return b"".join([b"%b: %b\r\n" % one for one in headers])
+
+
+GUARDED_LINES = lines_of(GUARDED)
 
 
 def path_in(scope: Scope) -> str:
@@ -104,9 +131,7 @@ class Guard:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                headers = list(message.get("headers", ()))
-                present = {name for name, _ in headers}
-                headers += [one for one in GUARDED if one[0] not in present]
+                headers = guarded_too(message.get("headers", ()))
                 message = {**message, "headers": [*headers, CLOSE] if unread else headers}
             await send(message)
 
@@ -124,6 +149,11 @@ class Guard:
             if started:
                 raise
             await answer(guarded, FAILED)
+
+    def lets_in(self, host: bytes, authorization: bytes) -> bool:
+        """Whether a request with these headers, and none of an origin or a cookie, may come in."""
+        headers = {"Host": host.decode("latin1"), "Authorization": authorization.decode("latin1")}
+        return self._door is None or self._door.refusal(headers) is None
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         root, path = self._root, scope["path"]
@@ -226,30 +256,84 @@ def readable(routes: Routes, pool: Any = None) -> list[Any]:
     return [Route(path, Readable(function, pool)) for path, function in routes.items()]
 
 
-def routed(routes: Sequence[Any], first: str, lifespan: Any = None) -> ASGI:
-    """Return the app of some routes; whatever else is asked for is not there: `first` is.
+class Routed:
+    """The app of some routes; whatever else is asked for is not there: `first` is.
 
     Paths are compared letter by letter: what is encoded, but for an id, leads nowhere.
-    """
-    not_found = NotFound(first)
-    router = Router(routes, redirect_slashes=False, default=not_found, lifespan=lifespan)
-    fixed = {one.path: one.app for one in routes if isinstance(one, Route) and not one.param_convertors}
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    Parameters
+    ----------
+    routes : sequence of Route
+    first : str
+    direct : mapping of bytes to callable
+        By target, what a POST may be given to as it is: a small body, and who takes the `Reply`, in the same thread.
+        It returns False where it has done nothing with it: the route answers then.
+    """
+
+    def __init__(self, routes: Sequence[Any], first: str, direct: Mapping[bytes, Direct] = {}) -> None:
+        self._not_found, self.direct = NotFound(first), dict(direct)
+        self._router = Router(routes, redirect_slashes=False, default=self._not_found)
+        self._fixed = {one.path: one.app for one in routes if isinstance(one, Route) and not one.param_convertors}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
         if scope["type"] != "http":
-            await router(scope, receive, send)
+            await self._router(scope, receive, send)
             return
         path = path_in(scope)
         encoded = b"%" in (scope.get("raw_path") or b"") and not path.startswith("/questions/")
-        await (not_found if encoded else fixed.get(path, router))(scope, receive, send)
-
-    return app
+        await (self._not_found if encoded else self._fixed.get(path, self._router))(scope, receive, send)
 
 
 # --------------------------------------------------------------------------------------------------------------- server
 
 SILENT = logging.Logger("venn web")  # what uvicorn would log; what matters is said by `Guard`
 SILENT.addHandler(logging.NullHandler())
+
+
+class DirectRequest:
+    """A request that is answered without a task, and without ASGI: it takes the place of uvicorn's cycle.
+
+    Parameters
+    ----------
+    protocol : Limited
+    take : callable
+        See `Routed`.
+    """
+
+    def __init__(self, protocol: Limited, take: Direct) -> None:
+        self._protocol, self._take = protocol, take
+        self.body, self.message_event = bytearray(), self
+        self.more_body = self.keep_alive = True
+        self.response_complete = self.disconnected = False
+
+    def set(self) -> None:
+        """Do nothing: no task waits for the message."""
+
+    def begin(self) -> bool:
+        """Give the body on; return False where nothing was done with it."""
+        try:
+            return self._take(bytes(self.body), self.give)
+        except Exception:  # the app says what is wrong
+            return False
+
+    def give(self, said: Reply) -> None:
+        """Send the answer."""
+        protocol = self._protocol
+        if protocol.transport.is_closing():
+            return
+        self.response_complete = True
+        usual = protocol.server_state.default_headers
+        if said.headers or not self.keep_alive:
+            headers = lines_of([*usual, *guarded_too(headers_of(said)), *(() if self.keep_alive else (CLOSE,))])
+        else:  # most
+            headers = b"%bcontent-type: %b\r\ncontent-length: %d\r\n%b" % (
+                lines_of(usual), said.kind.encode(), len(said.body), GUARDED_LINES
+            )  # fmt: skip
+        protocol.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[said.status], headers, said.body))
+        if not self.keep_alive:
+            protocol.transport.close()
+        protocol.on_response_complete()
 
 
 class Limited(HttpToolsProtocol):  # type: ignore[misc]
@@ -261,6 +345,9 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
 
     opened: ClassVar[dict[Any, None]]  #: connections of the server, that of the oldest use first
     most: ClassVar[int | None]  #: None: `CONNECTIONS`
+    guard: ClassVar[Guard]
+    direct: ClassVar[Mapping[bytes, Direct]]  #: see `Routed`
+    cycle: Any  #: the request at work, or the latest one
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -268,6 +355,7 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
         self.access_log = False
         self._deadline: asyncio.TimerHandle | None = None
         self._beside, self._in_head = 0, True  # bytes of this request that are no body
+        self._let_in: Any = None  # headers with which the latest direct request was let in
 
     def connection_made(self, transport: Any) -> None:
         """Begin; end another connection if there are too many."""
@@ -307,7 +395,34 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > HEAD or not self.url.startswith(b"/") or b"#" in self.url:
             raise httptools.HttpParserError("no path, or too long")
-        super().on_headers_complete()
+        if self.url in self.direct and self._is_plain():
+            self.cycle = DirectRequest(self, self.direct[self.url])
+        else:
+            super().on_headers_complete()
+
+    def _is_plain(self) -> bool:
+        """Whether a request is small, is at work alone, may come in, and has nothing that the app must look at."""
+        headers, parser = dict(self.headers), self.parser
+        length, asker = (
+            headers.get(b"content-length", b""),
+            (headers.get(b"host", b""), headers.get(b"authorization", b"")),
+        )
+        if not (
+            len(headers) == len(self.headers)
+            and headers.keys() <= PLAIN
+            and length.isdigit()
+            and len(length) < len(str(SMALL))
+            and headers.get(b"content-type", OF_JSON) == OF_JSON
+            and (self.cycle is None or self.cycle.response_complete)
+            and not self.flow.write_paused
+            and parser.get_method() == b"POST"
+            and parser.get_http_version() == "1.1"
+            and parser.should_keep_alive()
+        ):
+            return False
+        if asker != self._let_in:
+            self._let_in = asker if self.guard.lets_in(*asker) else None
+        return self._let_in is not None
 
     def on_body(self, body: bytes) -> None:
         """Take a part of its body."""
@@ -318,6 +433,13 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
         """Take note that all of it is there."""
         self._beside, self._in_head = 0, True
         super().on_message_complete()
+        given = self.cycle
+        if type(given) is DirectRequest and not given.response_complete and not given.begin():
+            self.cycle = None
+            super().on_headers_complete()
+            self.cycle.keep_alive = self.cycle.keep_alive and given.keep_alive
+            super().on_body(given.body)
+            super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Await the next request, once the answer is on its way."""
@@ -330,7 +452,7 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
     def send_400_response(self, msg: str) -> None:
         """Answer what is no request with one line."""
         headers = [*GUARDED, (b"content-type", TEXT.encode()), CLOSE]
-        lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
+        lines = lines_of(headers)
         body = f"{NO_REQUEST.line}\n".encode()
         self.transport.write(b"HTTP/1.1 400 Bad Request\r\n%bcontent-length: %d\r\n\r\n%b" % (lines, len(body), body))
         self.transport.close()
@@ -397,9 +519,10 @@ def serving(
     listening = socket.create_server((str(address[0]), port), family=family, backlog=512)
     found = int(listening.getsockname()[1])
     if isinstance(app, Mapping):
-        app = routed(readable(app), next(iter(app)))
+        app = Routed(readable(app), next(iter(app)))
     guard = Guard(app, Door(host, found, allowed, token, unguarded), say, root)
-    limited = type("Limited", (Limited,), {"opened": {}, "most": most})
+    direct = app.direct if isinstance(app, Routed) else {}
+    limited = type("Limited", (Limited,), {"opened": {}, "most": most, "guard": guard, "direct": direct})
     files = {} if tls is None else {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]}
     config = Config(
         guard, http=limited, ws="none", lifespan="off", log_config=None, log_level=logging.CRITICAL, access_log=False,
