@@ -238,6 +238,35 @@ def test_a_stream_that_can_be_read_once_is_not_read_before_its_turn():
     assert len(venn.replay(Once(zip(X, y.tolist(), strict=True)), panel, progress=False)) == len(X)
 
 
+def test_no_fit_is_begun_that_falls_due_after_the_last_example(monkeypatch):
+    began = []
+
+    class Begun:
+        begun = runs = False
+
+        def __init__(self, *given):
+            began.append(given)
+
+        def result(self, i):
+            return None
+
+    monkeypatch.setattr(fit_ahead, "LONG", 1)
+    monkeypatch.setattr(fit_ahead, "_latest", None)
+    monkeypatch.setattr(fit_ahead, "FitAhead", Begun)
+    X, y = table()
+    examples = list(zip(X, y.tolist(), strict=True))
+    for stream, expected in ((examples[:55], 0), (iter(examples[:55]), 1), (examples, 1)):
+        began.clear()
+        model = venn.InductiveVennAbers(Stack([0, 1]), schedule=Prefix(0.7, first=60))
+        venn.replay(stream, model, progress=False)
+        assert len(began) == expected
+    began.clear()
+    model = venn.InductiveVennAbers(Stack([0, 1]), schedule=Prefix(0.7, first=60))
+    venn.replay(examples[:55], model, progress=False)
+    model.learn_one(*examples[55])
+    assert len(began) == 1, "more came"
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_a_replay_of_what_is_at_hand_has_the_answers_of_one_as_it_comes(late, monkeypatch):
     """Fits to examples that are known are made before their turn, and where they do not come they are made here."""

@@ -388,7 +388,7 @@ class Refits(LateExperts):
             return np.full((KINDS, len(rows), len(self.classes)), np.nan)
         return self.learners.answers(dense(rows))
 
-    def foresee(self, examples: Sequence[tuple[Any, Label]]) -> None:
+    def foresee(self, examples: Sequence[tuple[Any, Label]], whole: bool = False) -> None:
         """Let another process make the fits to these examples, the first ones, while they are learned.
 
         Raises
@@ -396,6 +396,7 @@ class Refits(LateExperts):
         TypeError, ValueError
             An example cannot be learned.
         """
+        super().foresee(examples, whole)
         times, time = list[int](), self.times.next_training(0)
         while time is not None and time <= len(examples):
             times, time = [*times, time], self.times.next_training(time)
