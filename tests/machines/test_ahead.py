@@ -264,14 +264,48 @@ def test_a_stream_that_can_be_read_once_is_not_read_before_its_turn():
     assert len(venn.replay(Once(zip(X, y.tolist(), strict=True)), panel, progress=False)) == len(X)
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_a_replay_of_what_is_at_hand_has_the_answers_of_one_as_it_comes(late, monkeypatch):
-    """Fits to examples that are known are made before their turn, and where they do not come they are made here."""
+def test_no_fit_is_begun_that_falls_due_after_the_last_example(monkeypatch):
+    began = []
+
+    class Begun:
+        begun = runs = False
+
+        def __init__(self, *given):
+            began.append(given)
+
+        def result(self, i):
+            return None
+
+    monkeypatch.setattr(fit_ahead, "LONG", 1)
+    monkeypatch.setattr(fit_ahead, "_latest", None)
+    monkeypatch.setattr(fit_ahead, "FitAhead", Begun)
+    X, y = table()
+    examples = list(zip(X, y.tolist(), strict=True))
+    for stream, expected in ((examples[:55], 0), (iter(examples[:55]), 1), (examples, 1)):
+        began.clear()
+        model = venn.InductiveVennAbers(Stack([0, 1]), schedule=Prefix(0.7, first=60))
+        venn.replay(stream, model, progress=False)
+        assert len(began) == expected
+    began.clear()
+    model = venn.InductiveVennAbers(Stack([0, 1]), schedule=Prefix(0.7, first=60))
+    venn.replay(examples[:55], model, progress=False)
+    model.learn_one(*examples[55])
+    assert len(began) == 1, "more came"
+
+
+@pytest.mark.parametrize(("late", "imported"), [(False, True), (True, True), (True, False)])
+def test_a_replay_of_what_is_at_hand_has_the_answers_of_one_as_it_comes(late, imported, monkeypatch):
+    """Fits to examples that are known are made before their turn, and where they do not come they are made here.
+
+    Unless that would take an import: then they are waited for, the first ones as well.
+    """
     X, y = table(n=120)
     asked, ask = [], FitAhead.result
     monkeypatch.setattr(FitAhead, "result", lambda self, i: (found := ask(self, i), asked.append(found is not None))[0])
     monkeypatch.setattr(FitAhead, "begun", not late)
-    monkeypatch.setattr("venn.predictors.refits.SLOW", 60)
+    monkeypatch.setattr("venn.predictors.refits.SLOW", 100)
+    for module in ("venn.predictors.refits", "venn.machines.fit_ahead"):
+        monkeypatch.setattr(f"{module}.trees_imported", lambda: imported)
 
     def replayed(stream, panel):
         record = venn.replay(stream, panel, progress=False)
@@ -284,7 +318,7 @@ def test_a_replay_of_what_is_at_hand_has_the_answers_of_one_as_it_comes(late, mo
     as_they_come = replayed(iter(examples), panel())
     assert as_they_come[2] == 0
     assert replayed(examples, panel())[:2] == as_they_come[:2]
-    assert asked == [True] * (0 if late else 2), "at 81 and 113"
+    assert asked == [True] * (2 if not imported else 0 if late else 1), "at 81 and 113"
     asked.clear()
     model = panel()
     model.learn_one(*examples[0])

@@ -134,6 +134,11 @@ def _end_with(parent: int, answers: int) -> None:
     os._exit(1)
 
 
+def trees_imported() -> bool:
+    """Whether this process has imported what most fits need, which takes a second."""
+    return "sklearn.ensemble" in sys.modules
+
+
 _latest: ref[FitAhead] | None = None  # one is at work at a time, however many models there are
 
 
@@ -208,12 +213,13 @@ class Fits:
     def to(self, make: Make[Found], X: Floats, labels: Any, *more: Any) -> Found:
         """Return `make(X, labels, *more)`; what it raises is raised.
 
-        A process that has not come to any call yet is not waited for: here the fit is made in less time.
+        A process that has not come to any call yet is waited for only where this one would have to import what it is
+        importing: else the fit is made here in less time.
         """
         key, (latest, found), (keys, ahead) = _key(X, labels), self._latest, self.ahead
         if latest != key:
             found = None
-        if found is None and ahead is not None and key in keys and ahead.begun:
+        if found is None and ahead is not None and key in keys and (ahead.begun or not trees_imported()):
             found = ahead.result(keys.index(key))
         if key in keys[-1:]:
             self.ahead = [], None

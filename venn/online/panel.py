@@ -295,11 +295,14 @@ class Panel(TakesTurns, HasLabels, Saved, Mapping[str, Predictor]):
         with turn_of(self, other):
             return {name: _both(name, predictor, other[name], merged) for name, predictor in self._predictors.items()}
 
-    def foresee(self, examples: Sequence[tuple[Any, Label]]) -> None:
-        """Announce the examples that it will learn first, so that fits to them begin early; no answer depends on it."""
+    def foresee(self, examples: Sequence[tuple[Any, Label]], whole: bool = False) -> None:
+        """Announce the examples that it will learn first, so that fits to them begin early; no answer depends on it.
+
+        Where these are the whole stream, no fit that falls due after it is begun before more have come.
+        """
         for one in self._learners:
             if has_methods(one, "foresee"):
-                one.foresee(examples)
+                one.foresee(examples, whole)
 
     def prepare(self, x: Any, y: Label, told: Mapping[str, Prediction] | None = None, late: int = 0) -> Prepared:
         """Return what the predictors note before anything learns; raise what `learn_one(x, y)` would raise.

@@ -190,9 +190,10 @@ def replay(
     start = perf_counter()
     known: Any = getattr(stream, "known", stream)
     # What can be read once, or has no end, is read in its turn.
-    if at_hand(known) and iter(known) is not known and length(known, steps) is not None:
+    total = length(known, steps)
+    if at_hand(known) and iter(known) is not known and total is not None:
         with suppress(Exception):  # what is wrong with an example is said in its turn
-            panel.foresee(list(islice(known, min(LATE, steps or LATE))))
+            panel.foresee(list(islice(known, min(LATE, steps or LATE))), total <= LATE)
     with Progress(length(stream, steps), progress) as bar:
         for n in _recorded(stream, panel, kept, watched, steps):
             if bar.due():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,7 @@ class AtSetTimes(Predictor):
     schedule: Schedule
     settled: Any  #: a function from the time of a fit to the number of its first examples; None: not known before
     _history: History | None
+    _end: float = math.inf  # how many examples come, where that is known
 
     @property
     def times(self) -> Schedule:
@@ -142,6 +144,11 @@ class AtSetTimes(Predictor):
         following = None if self._history is None else self.times.next_training(self.n)
         self._next = Awaited(following, self.settled)
 
+    def foresee(self, examples: Sequence[Any], whole: bool = False) -> None:
+        """Announce the examples that come next; where these are all, a fit due later begins when more have come."""
+        if whole:
+            self._end = self.n + len(examples)
+
     def _keep(self, rows: Any, codes: Any, calibrates: Bools) -> bool:
         """Keep the latest examples for the next fit, and make it if due; return whether it was."""
         if self._history is None:
@@ -154,7 +161,8 @@ class AtSetTimes(Predictor):
                 self._history = None
             self._fit(*examples)
             return True
-        if known := self._next.known(self.n):
+        due_later = self.n <= self._end < (self.due or 0)
+        if not due_later and (known := self._next.known(self.n)):
             X, codes, _ = self._history.examples
             self._expect(X[:known], codes[:known])
         return False

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from venn._compiled.mixture import shares_of_scores
 from venn.labels import HasLabels, Real, checked_labels, space_of
-from venn.machines.fit_ahead import Fits
+from venn.machines.fit_ahead import Fits, trees_imported
 from venn.machines.number_experts import Process, QuantileForest
 from venn.machines.objects import Query, clean_object, clean_row, clean_rows
 from venn.machines.stack import KINDS, Learners, dense
@@ -245,7 +245,7 @@ def label_array(classes: Sequence[Label]) -> Any:
 
 
 LATE, SHARE = 2000, 0.95  # from so many examples on, those after the first share are not fitted to
-SLOW = 150  # examples that are known: fits to fewer are made before another process has begun
+SLOW = 150  # examples that are known: here fits to fewer are made before another process has begun
 OFTEN = 1.2  # ratio of the numbers of examples at two late fits to classes
 
 
@@ -380,7 +380,7 @@ class Refits(LateExperts):
             return np.full((KINDS, len(rows), len(self.classes)), np.nan)
         return self.learners.answers(dense(rows))
 
-    def foresee(self, examples: Sequence[tuple[Any, Label]]) -> None:
+    def foresee(self, examples: Sequence[tuple[Any, Label]], whole: bool = False) -> None:
         """Let another process make the fits to these examples, the first ones, while they are learned.
 
         Raises
@@ -388,11 +388,12 @@ class Refits(LateExperts):
         TypeError, ValueError
             An example cannot be learned.
         """
+        super().foresee(examples, whole)
         times, time = list[int](), self.times.next_training(0)
         while time is not None and time <= len(examples):
             times, time = [*times, time], self.times.next_training(time)
-        late = [time for time in times if SLOW <= time < LATE]
-        if late and not self.n:
+        late = [time for time in times if time < LATE and (time >= SLOW or not trees_imported())]
+        if late and late[-1] >= SLOW and not self.n:
             objects, labels = zip(*examples[: late[-1]], strict=True)
             rows = dense(clean_rows(objects, None))
             self._fits.foresee(Learners.fitted, rows, self.space.encode_many(labels), late, len(self.classes))
