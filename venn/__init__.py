@@ -18,7 +18,7 @@ import lazy_loader
 # this file lists them.
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-__version__ = "0.3.1"
+__version__ = "0.4.0"
 
 
 def __getattr__(name: str) -> object:
