@@ -134,17 +134,37 @@ def test_a_loop_that_another_process_compiles_is_waited_for_and_taken_from_the_c
         return x + 1
 
     class Other:
-        def wait(self):
-            assert jit.loops()(more)(1) == 2  # it keeps the loop, as another process would
+        def __init__(self, keeps, ends):
+            self.keeps, self.ends, self.asked = keeps, ends, 0
 
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(jit, "compiled_elsewhere", {more.__module__: Other()})
-    loop = jit.loops()(more)
-    assert loop(1) == 2
-    assert sum(loop.stats.cache_hits.values()) == 1
-    assert not jit.compiled_elsewhere
+        def poll(self):
+            self.asked += 1
+            if self.asked == 3 and self.keeps:
+                assert jit.loops()(more)(1) == 2  # it keeps the loop, as another process would
+            return 1 if self.asked == 3 and self.ends else None
+
+    for keeps, ends in ((True, False), (True, True), (False, True)):
+        other = Other(keeps, ends)
+        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / f"{keeps} {ends}"))
+        monkeypatch.setattr(jit, "compiled_elsewhere", {more: other})
+        loop = jit.loops()(more)
+        assert loop(1) == 2
+        assert other.asked == 3
+        assert sum(loop.stats.cache_hits.values()) == keeps
+        assert not jit.compiled_elsewhere
 
 
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
+def test_the_other_process_compiles_all_that_is_waited_for():
+    program = """if True:
+        from venn.cli import beside
+        beside.compile_loops()
+        print([len(loop.signatures) for loop in beside.AWAITED])"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout == f"{[1] * len(beside.AWAITED)}\n"
+
+
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
 def test_the_other_process_is_begun_only_where_loops_are_missing_and_a_core_is_free(monkeypatch, tmp_path):
     class File:
         _index_path = str(tmp_path / "index")
@@ -157,12 +177,12 @@ def test_the_other_process_is_begun_only_where_loops_are_missing_and_a_core_is_f
     monkeypatch.setattr(beside.step, "solve_step", type("Loop", (), {"_cache": Cache()}))
     monkeypatch.setattr(beside.subprocess, "Popen", lambda command, **_: begun.append(command))
     monkeypatch.setattr(beside.os, "sched_getaffinity", lambda _: {0}, raising=False)
-    beside.compile_hinge_beside()
+    beside.compile_beside()
     assert not begun  # one core
     monkeypatch.setattr(beside.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
-    beside.compile_hinge_beside()
+    beside.compile_beside()
     assert begun == [[sys.executable, "-m", "venn.cli.beside"]]
-    assert set(jit.compiled_elsewhere) == {module.__name__ for module in beside.COMPILED}
+    assert set(jit.compiled_elsewhere) == {loop.py_func for loop in beside.AWAITED}
     (tmp_path / "index").write_text("")
-    beside.compile_hinge_beside()
+    beside.compile_beside()
     assert len(begun) == 1

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from subprocess import Popen
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numba
@@ -22,8 +22,8 @@ if TRIED[0] <= numba.version_info.short <= TRIED[1]:
     from venn._compiled.compiler import Part, Whole
 
 
-#: By module, the process that compiles its loops meanwhile: who needs one waits for it.
-compiled_elsewhere: dict[str, Popen[bytes]] = {}
+#: By function, the process that compiles its loop meanwhile: who needs it waits until it is kept, or the process ends.
+compiled_elsewhere: dict[Any, Popen[bytes]] = {}
 
 
 class LoopCache(FunctionCache):
@@ -32,12 +32,11 @@ class LoopCache(FunctionCache):
     def load_overload(self, *about: Any) -> Any:
         """Return what is kept, if it can be read."""
         with suppress(OSError):
-            found = super().load_overload(*about)
-            other = None if found else compiled_elsewhere.pop(self._py_func.__module__, None)
-            if other is None:
-                return found
-            other.wait()
-            return super().load_overload(*about)
+            other = compiled_elsewhere.pop(self._py_func, None)
+            while (found := super().load_overload(*about)) is None and other is not None:
+                other = other if other.poll() is None else None  # what it kept last is looked for once more
+                sleep(0.02)
+            return found
         return None
 
     def save_overload(self, *about: Any) -> None:

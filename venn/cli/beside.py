@@ -1,8 +1,7 @@
-"""Compiles the loops of the hinge machine in another process, while this one compiles those that come first.
+"""Compiles a third of what `venn replay car` compiles when it is first called on a machine, in another process.
 
-They are a third of all that `venn replay car` compiles when it is first called on a machine. Numba compiles one loop at
-a time in a process, so a second process is what a second core is good for. The cache gives what it has compiled to
-both.
+Numba compiles one loop at a time in a process, so a second process is what a second core is good for. The cache gives
+what it has compiled to both. It begins with what takes longest, the loop of the hinge machine.
 """
 
 from __future__ import annotations
@@ -14,13 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from venn._compiled import counting, jit, margin, step
+import numpy as np
 
-COMPILED = counting, margin, step  # modules whose loops the other process compiles
+from venn._compiled import jit, scaling, step
+
+#: Loops that the other process compiles first, in this order; this one waits for them.
+AWAITED = step.solve_step, scaling.fit_platt, scaling.ranges, scaling.fit_bins, scaling.fit_isotonic
 
 
-def compile_hinge_beside() -> None:
-    """Begin to compile the loops of the hinge machine in another process, unless they are in the cache already."""
+def compile_beside() -> None:
+    """Begin to compile loops in another process, unless that of the hinge machine is in the cache already."""
     cache: Any = getattr(step.solve_step, "_cache", None)
     file = getattr(cache, "_cache_file", None)  # there is none where nothing may be kept
     one_core = len(os.sched_getaffinity(0)) < 2 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) < 2
@@ -34,20 +36,25 @@ def compile_hinge_beside() -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        jit.compiled_elsewhere.update(dict.fromkeys([module.__name__ for module in COMPILED], other))
+        jit.compiled_elsewhere.update((loop.py_func, other) for loop in AWAITED)
 
 
-def compile_hinge() -> None:
-    """Let a hinge machine learn a few examples, so that its loops are compiled."""
+def compile_loops() -> None:
+    """Let a hinge machine answer, maps be fitted to scores like its own, and monitors follow a record."""
     import venn
+    from venn.maps.contract import follower_of
+    from venn.monitors.curves import Outcomes
+    from venn.prediction import ERROR_RATE, NOTHING
 
-    machine = venn.OneVsAllSVM(venn.RBF(0.5), C=10, classes=["a", "b", "c"])
-    model = venn.TransductiveVenn(machine, venn.Argmax())
-    for i in range(12):
-        x = [i / 3 - 2, i % 3 - 1.0]
-        model.predict_one(x)
-        model.learn_one(x, "abc"[i % 3])
+    classes = ["a", "b", "c"]
+    venn.OneVsAllSVM(venn.RBF(0.5), C=10, classes=classes).hypotheses([0.0])
+    scores, counts = np.arange(6.0).reshape(3, 2), np.eye(3, 2, dtype=np.int64)
+    for score_map in (venn.maps.Platt(), venn.maps.Binning(), venn.maps.Isotonic()):
+        follower_of(score_map, classes).fit(scores, counts, counts.sum(axis=0))
+    steps = Outcomes._make([*np.zeros((11, 2)), np.zeros((3, 2))])
+    for kind, guaranteed in (("PredictionSet", ERROR_RATE), ("Forecast", NOTHING)):
+        venn.Monitor(classes).follow(steps, kind, guaranteed)
 
 
 if __name__ == "__main__":
-    compile_hinge()
+    compile_loops()

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 import streams
 from streams.checks import Doubtful
 from venn.cli import numbers
-from venn.cli.beside import compile_hinge_beside
+from venn.cli.beside import compile_beside
 from venn.cli.columns import Columns
 from venn.cli.commands import INTERRUPTED, Interrupt
 from venn.cli.config import configured
@@ -236,7 +236,7 @@ def replay(data: str, config: Config) -> None:
         notes = [_order(data, len(stream), shuffle)]  # said once nothing is refused any more
         names = chosen.predictors(data, stream, notes.append)
         if any(PREDICTORS.get(name, [""])[0] == "hinge" for name in names):
-            compile_hinge_beside()
+            compile_beside()
         panel, tuning = chosen.panel(data, stream, names, notes.append)
         if (
             config.predictor.names is None and stream.classes and len(names) > 1
