@@ -293,6 +293,7 @@ def test_without_the_token_nothing_is_read_with_it_the_address_forgets_it(pages)
         assert answer.headers["WWW-Authenticate"] == "Bearer"
         assert is_closed(answer)
     assert asked(made.port, f"/?token={TOKEN}", [("Host", "evil.example")]).status == 403
+    assert asked(made.port, f"/?token={TOKEN}", host, method="POST").status == 401, "only a page brings it so"
     entered = asked(made.port, f"/?token={TOKEN}", host)
     assert entered.status == 200
     assert is_closed(entered)
