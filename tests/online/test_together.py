@@ -78,6 +78,8 @@ def odd(n):
     found = [*examples(n, 4), *questions_first(n, 5), *examples(n, 6, n // 2)]
     rng = np.random.default_rng(0)
     found = [one for one in found if not (isinstance(one.id, int) and one.x is None and rng.random() < 0.2)]
+    waits = n // 6 * 3  # an example is no answer to the question before it, though it has its id
+    found.insert([one.id for one in found].index(waits) + 1, message(0, waits, np.zeros(4), "c0"))
     for place, bad in (
         (3, message(0, "short", np.zeros(3))),
         (n // 3, message(0, "e1", np.zeros(4), "c0")),  # asked before

@@ -86,7 +86,7 @@ def expected():
 def test_each_key_is_as_if_it_were_alone(kept, tmp_path):
     """Two keys in memory at most, all others closed, equal a model and its evidence by themselves, after every step."""
     fleet = venn.Fleet(make, None if kept == "memory" else tmp_path, open=2, every=7)
-    alone, rng = {}, np.random.default_rng(3)
+    alone, right, rng = {}, {}, np.random.default_rng(3)
     for step in range(90):
         key, x, y = said_at(step, rng)
         if key not in alone:
@@ -96,6 +96,7 @@ def test_each_key_is_as_if_it_were_alone(kept, tmp_path):
         said, mine = model.predict_one(x), fleet.predict_one(key, x)
         sets, my_sets = (said["sets"], mine["sets"]) if key == "A" else (said, mine)
         assert my_sets.p_values.tobytes() == sets.p_values.tobytes()
+        right.setdefault(key, []).append(sets.label == y)
         evidence.update(sets, y)
         model.learn_one(x, y)
         fleet.learn_one(key, x, y)
@@ -104,6 +105,9 @@ def test_each_key_is_as_if_it_were_alone(kept, tmp_path):
     assert len(fleet._open) == 2
     for key, (model, evidence) in alone.items():
         assert checkpoint.pack([fleet.model(key), fleet._run(key)[1].evidence]) == checkpoint.pack([model, evidence])
+    shown = fleet.frame()
+    assert shown["asked"].tolist() == shown["answered"].tolist() == [len(right[key]) for key in fleet]
+    assert shown["accuracy"].tolist() == [np.mean(right[key]) for key in fleet]
     fleet.close()
 
 
@@ -277,14 +281,18 @@ def test_what_is_said_now_is_by_the_shared_model_of_now_whatever_was_asked_befor
     assert said[0] == said[1]
 
 
-def test_a_shared_model_of_numbers():
+def test_a_shared_model_of_numbers(tmp_path):
     rng = np.random.default_rng(7)
     prior = venn.predictors.DistributionMixture([venn.predictors.NumberRefits(first=20)])
-    fleet = venn.Fleet(lambda key: venn.Forecaster(float, first=0), prior=prior)
+    fleet = venn.Fleet(lambda key: venn.Forecaster(float, first=0), tmp_path, prior=prior)
     for step, x in enumerate(rng.normal(size=(40, 2))):
         fleet.learn_one(f"key {step % 4}", x, 10 + x[0])
     assert 8 < fleet.predict_one("new", [0.0, 0.0]).median < 12
     assert fleet.frame()["accuracy"].tolist() == pytest.approx([np.nan] * 4, nan_ok=True)
+    states = state_of(fleet)
+    die(fleet)
+    with venn.Fleet(lambda key: venn.Forecaster(float, first=0), tmp_path, prior=prior) as fleet:
+        assert state_of(fleet) == states
 
 
 def test_who_was_not_told_as_a_process_died_is_told_later(tmp_path, monkeypatch):
@@ -362,6 +370,8 @@ def test_bad_parameters(given, error, words):
 
 
 def test_a_folder_belongs_to_one_process_and_to_one_make(tmp_path):
+    import sqlite3
+
     with venn.Fleet(make, tmp_path) as fleet:
         fleet.learn_one("a", [0.0, 1.0], "no")
         with pytest.raises(JournalError, match="one process"):
@@ -380,8 +390,13 @@ def test_a_folder_belongs_to_one_process_and_to_one_make(tmp_path):
         fleet.model("a")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / FILE).write_bytes(b"this is no database" * 100)
-    with pytest.raises(JournalError, match="cannot be opened as a fleet"):
-        venn.Fleet(make, tmp_path / "other")
+    (tmp_path / "strange").mkdir()
+    with contextlib.closing(sqlite3.connect(tmp_path / "strange" / FILE)) as db, db:
+        db.execute("CREATE TABLE about (name, value)")
+    for folder, said in (("other", "cannot be opened as a fleet"), ("strange", "must be a venn fleet of version")):
+        for _ in range(2):  # what is refused is let go
+            with pytest.raises(JournalError, match=said):
+                venn.Fleet(make, tmp_path / folder)
     with pytest.raises(JournalError, match="must be the folder of a fleet"):
         read_rows(tmp_path / "none")
 

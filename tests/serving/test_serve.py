@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import httpx
 import numpy as np
@@ -25,7 +26,7 @@ from venn.online.chain import JournalError, decode_object
 from venn.online.journal import Journal
 from venn.serving.app import ServedModel
 from venn.serving.messages import PlainReaders
-from venn.serving.owner import ASK, Busy, ModelEvent, RunOwner
+from venn.serving.owner import ANSWER, ASK, Busy, ModelEvent, RunOwner, _answers_first
 from venn.show import server
 from venn.show.server import serving
 
@@ -186,6 +187,12 @@ class Slow(Threshold):
         return super().predict_proba(X)
 
 
+def test_answers_go_before_questions_but_not_before_what_has_come_of_the_same_id():
+    waiting = [[(ASK, "b")], [(ANSWER, "a")], [(ANSWER, "b")], [(ANSWER, "c"), (ASK, "d")], [(ANSWER, "c")]]
+    jobs = [SimpleNamespace(events=[ModelEvent(*one) for one in events]) for events in waiting]
+    assert _answers_first(jobs) == [jobs[i] for i in (1, 0, 2, 3, 4)]
+
+
 def test_where_too_much_waits_a_client_is_told_to_come_again(tmp_path):
     scorer = Slow()
     model = venn.Forecaster(scorer=scorer)
@@ -332,7 +339,10 @@ def test_the_description_names_every_address_and_the_docs_load_nothing_from_else
 def test_the_open_inference_protocol(tmp_path):
     with served(tmp_path / "run.db", panel(), name="churn") as (client, _):
         assert client.get("/v2").json()["name"] == "vennstream"
-        assert client.get("/v2/models/churn").json()["versions"] == ["1"]
+        described = client.get("/v2/models/churn").json()
+        assert described["versions"] == ["1"]
+        shapes = [one["shape"] for one in described["inputs"] + described["outputs"]]
+        assert shapes == [[-1, -1], [-1], [-1, -1], [-1, -1, 2]], "-1 where any number may stand"
         assert client.get("/v2/models/churn/ready").status_code == 200
         assert client.get("/v2/models/other").status_code == 404
         tensor = {"name": "x", "shape": [3, 2], "datatype": "FP64", "data": [[0, 1], [1, 1], [0, 0]]}

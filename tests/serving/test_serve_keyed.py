@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import random
@@ -26,8 +27,9 @@ from venn.cli.fleets import shown
 from venn.online.journal import JournalError
 from venn.prediction import plain
 from venn.scale.fleet_store import FILE, read_log, read_rows
-from venn.serving.keyed import FleetOwner, ServedFleet
+from venn.serving.keyed import FleetOwner, KeyedRequest, ServedFleet
 from venn.serving.messages import PlainReaders
+from venn.serving.owner import ANSWER, ASK, LOOK
 from venn.show.server import serving
 
 SHOPS = ["Oslo", "Riga/Sud <b>", "ä b"]
@@ -125,6 +127,16 @@ def test_every_refusal_has_its_status_and_changes_nothing(tmp_path):
         assert answer(client, "Oslo", 2).status_code == 200
         new = client.post("/ask", json={"shop": "Oslo", "x": [1.0, 1.0]}).json()
         assert answer(client, "Oslo", new["id"]).status_code == 200
+
+
+def test_a_question_its_answer_and_a_look_may_come_in_one_block(tmp_path):
+    given = ((ASK, [0.5, 1.0], None), (ANSWER, None, "yes"), (LOOK, None, None))
+    with made(tmp_path) as app:
+        came = asyncio.run(app.owner.happen([KeyedRequest(what, "a", x, y, "Oslo") for what, x, y in given]))
+    assert [one.status for one in came] == [200] * 3
+    assert "predictions" in came[0].content
+    assert "named" in came[1].content
+    assert came[2].content["status"] == "answered"
 
 
 def test_a_label_that_is_repeated_is_compared_as_a_label(tmp_path):

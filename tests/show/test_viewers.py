@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import signal
 import socket
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 from page_cases import write
@@ -89,6 +90,44 @@ def test_who_does_not_read_holds_nobody_up(monkeypatch):
             while part := slow.recv(1_000_000):
                 got += len(part)
         assert got < len(large.body)
+
+
+def test_who_sends_a_letter_now_and_then_is_not_awaited_longer(port, monkeypatch):
+    monkeypatch.setattr(server, "SECONDS", 0.3)
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as slow, pytest.raises(OSError, match=r"reset|pipe"):
+        send_slowly(slow, "GET / HTTP/1.1\r\nA: " + "b" * 200)
+
+
+def send_slowly(connection, text):
+    for letter in text:
+        connection.sendall(letter.encode())
+        time.sleep(0.05)
+
+
+def test_who_was_answered_counts_as_well(port, monkeypatch):
+    monkeypatch.setattr(server, "CONNECTIONS", 4)
+    with ExitStack() as stack:
+        opened = []
+        for _ in range(6):
+            opened += half_open(port, stack, f"GET /healthz HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode(), 1)
+            assert opened[-1].recv(10_000).startswith(b"HTTP/1.1 200")
+            opened[-1].settimeout(server.SECONDS / 2)  # before it would be idle for too long
+        assert all(map(is_ended, opened[:2]))
+
+
+def test_who_comes_again_stays_however_many_others_come_and_go(monkeypatch):
+    monkeypatch.setattr(server, "CONNECTIONS", 4)
+    monkeypatch.setattr(server, "SECONDS", 0.5)
+    with (
+        server.serving({"/": lambda _: server.Reply("text/plain", b"a")}, "127.0.0.1", 0) as port,
+        closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as stays,
+    ):
+        for _ in range(4):
+            stays.request("GET", "/")
+            assert stays.getresponse().read() == b"a"
+            for _ in range(5):
+                assert asked(port, "/", [("Host", f"localhost:{port}")]).status == 200
+            time.sleep(0.2)
 
 
 @pytest.mark.parametrize(("host", "status"), [("evil.example", 403), ("localhost", 405)])

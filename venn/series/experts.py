@@ -172,9 +172,8 @@ class Experts(Saved):
     def derive_sizes(self) -> None:
         """Compute the grid of smoothings and the horizons at which they are compared."""
         seasonal = any(m > 1 for m in self.seasons)
-        steps = [(a, b, c, phi) for a, b, c, phi in GRID if seasonal or c == GRID[0][2]]
-        grid = [(a, b, c if seasonal else 0.0, phi, log) for log in (0.0, 1.0) for a, b, c, phi in steps]
-        self.grid = np.array(grid)
+        steps = dict.fromkeys((a, b, c if seasonal else 0.0, phi) for a, b, c, phi in GRID)
+        self.grid = np.array([(*step, log) for log in (0.0, 1.0) for step in steps])
         h = np.arange(1, self.horizon + 1)
         self.phis = np.cumsum(self.grid[:, 3][:, None] ** h, axis=1)
         knots = [1]
