@@ -124,3 +124,11 @@ def test_requests_that_come_together_or_in_pieces_are_answered_in_turn(tmp_path,
                 link.sendall(bytes([byte]))
             assert b'"event":6' in received(link)
         assert len(direct) > 1
+
+
+def test_a_body_may_be_larger_than_all_that_is_no_body(tmp_path):
+    body = b"[" + b" " * 2 * server.BESIDE + json.dumps({"id": "wide", "x": [0.5, 1.0]}).encode() + b"]"
+    with served(tmp_path / "run.db") as (client, _), socket.create_connection(
+        (client.base_url.host, client.base_url.port), timeout=60
+    ) as link:  # fmt: skip
+        assert asked(link, sent("/ask", body, port=client.base_url.port)).split()[1] == b"200"
