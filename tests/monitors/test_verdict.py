@@ -390,7 +390,7 @@ def test_damaged_cases_and_traces_are_refused():
     for one, bad in (
         (monitor, monitor.state | {"cases": 3}),
         (monitor, monitor.state | {"cases": [case, 3]}),
-        (trace, {"numbers": numbers * np.nan}),
+        (trace, {"numbers": numbers * np.inf}),
         (trace, {"numbers": "x"}),
     ):
         with pytest.raises(ValueError, match="must"):

@@ -139,6 +139,14 @@ def _likeliest(log: Floats, first: int) -> ChangePoint:
     return ChangePoint(first + int(order[0]), lower, first + int(likely.max()), lower == first > 1)
 
 
+def _restored_numbers(name: str, value: Any, trace: Any) -> Floats:
+    """Check the numbers in a state: NaN at steps without one."""
+    found: Floats = array(None, finite=None)(name, value, trace)
+    if np.isinf(found).any():
+        raise ValueError(f"{name} must be finite, or NaN at steps without a number, got {found[np.isinf(found)][0]}")
+    return found
+
+
 @component
 class Trace(Saved):
     """The latest numbers of one source, among which a change point is looked for.
@@ -153,7 +161,7 @@ class Trace(Saved):
     of_event: bool = param(flag)
     memory: int = param(integer, 1)
 
-    _numbers: Floats = state(array(None, finite=None), start=own(lambda _: np.empty(0)))
+    _numbers: Floats = state(_restored_numbers, own(lambda one: one), start=own(lambda _: np.empty(0)))
 
     def derive(self) -> None:
         """Make the buffer. The latest numbers stay in one piece; they move to the start when it is full."""
