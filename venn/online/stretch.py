@@ -206,12 +206,10 @@ class Stretch:
             id = run.asked + place + 1 if id is None else checked_id(id)
             if id in seen or id in run.waiting or not _numbers(event.x):
                 return None
-            if self._patience is not None and run.waiting:
-                oldest = next(iter(run.waiting.values())).number
+            if self._patience is not None:
+                oldest = next(iter(run.waiting.values())).number if run.waiting else run.asked + 1
                 if run.asked + place + 1 - oldest >= self._patience:
                     return None
-            elif self._patience is not None and place >= self._patience:
-                return None
             x = event.x if isinstance(event.x, np.ndarray) else np.array(event.x, NUMBER)
         if not len(x) or (place and len(x) != len(self.steps[0].x)):
             return None
