@@ -74,7 +74,7 @@ MORE = {
     "Restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 40)), venn.Monitor(CLASSES), keep=9),
     "weighted": lambda: venn.TransductiveVenn(weighted(), venn.LeaveOneOut(venn.Argmax())),
     "windowed scaler": lambda: venn.ScoreCalibrator(
-        SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
+        SlidingWindow(squares(), 30), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
     ),
     "held-out scaler": lambda: venn.ScoreCalibrator(
         squares(), venn.maps.BetaCalibration(), venn.predictors.HeldOutScores()
