@@ -15,6 +15,14 @@ from venn.online.checkpoint import pack
 pytestmark = pytest.mark.filterwarnings("ignore::venn.machines.ScaleWarning")  # tables of any scale, on purpose
 
 
+def categorical(n, seed=0):
+    """Return a stream of eight nominal columns, of which the first one is the class."""
+    rng = np.random.default_rng([seed, 630869])
+    values = np.stack([rng.integers(0, count, n) for count in (4, 3, 3, 3, 3, 3, 4, 4)], axis=1)
+    X = np.concatenate([np.eye(column.max() + 1)[column] for column in values.T], axis=1)
+    return streams.from_arrays(X, values[:, 0], classes=range(4))
+
+
 def objects_and_labels(n, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
@@ -175,7 +183,7 @@ def test_a_categorical_table_needs_no_batch_solve(gamma, C, monkeypatch):
         raise AssertionError("a batch solve")
 
     monkeypatch.setattr("venn.machines.batch_solve.batch_solve", never)
-    stream = streams.categorical(300)
+    stream = categorical(300)
     machine = venn.OneVsAllSVM(venn.RBF(gamma), C, stream.classes)
     certified(machine, stream.X, stream.y, every=50)
     assert violation(machine, stream.X, stream.y) <= 1e-8
@@ -183,7 +191,7 @@ def test_a_categorical_table_needs_no_batch_solve(gamma, C, monkeypatch):
 
 def test_block_pivoting_finds_what_the_path_finds():
     """Asked again for branches that the path has solved; it takes over where many members change at once."""
-    stream = streams.categorical(140, seed=1)
+    stream = categorical(140, seed=1)
     machine = learned(venn.OneVsAllSVM(venn.RBF(0.037), 10.0, stream.classes), stream.X[:130], stream.y[:130].tolist())
     compared = 0
     for x in stream.X[130:]:
@@ -244,7 +252,7 @@ def test_objects_that_depend_on_the_margin_are_told_from_those_that_nearly_do(mo
     calls = []
     of_exchange = hinge.exchanged
     monkeypatch.setattr(hinge, "exchanged", lambda *given: calls.append(1) or of_exchange(*given))
-    stream = streams.categorical(150)
+    stream = categorical(150)
     machine = learned(venn.OneVsAllSVM(venn.Linear(), 1.0, stream.classes), stream.X, stream.y.tolist())
     assert machine.residual <= machine.tolerance
     assert len(calls) <= 0.03 * 150 * 2 * len(stream.classes)  # branches; 0.19 of them before

@@ -6,7 +6,5 @@ from .own import Share as Share
 from .probabilities import APS as APS
 from .probabilities import LAC as LAC
 from .probabilities import RAPS as RAPS
-from .probabilities import SAPS as SAPS
-from .probabilities import TopK as TopK
 from .scores import Margin as Margin
 from .scores import ScoreMeasure as ScoreMeasure
