@@ -68,7 +68,6 @@ PARAMETERS = {
     "FixedCalibration": lambda: [venn.schedules.FixedCalibration(20), venn.schedules.FixedCalibration(20, 10)],
     "NoTraining": lambda: [venn.schedules.NoTraining()],
     "Margin": lambda: [venn.nonconformity.Margin(), venn.nonconformity.Margin(leave_one_out=False)],
-    "Multiplier": lambda: [venn.nonconformity.Multiplier()],
     "OwnScore": lambda: [venn.nonconformity.OwnScore(), venn.nonconformity.OwnScore(leave_one_out=False)],
     "Share": lambda: [venn.nonconformity.Share(), venn.nonconformity.Share(leave_one_out=False)],
     "LAC": lambda: [venn.nonconformity.LAC(), venn.nonconformity.LAC(leave_one_out=False, temperature=0.5)],
@@ -132,7 +131,7 @@ MACHINES = {
 PREDICTORS = {
     "TransductiveVenn": lambda: venn.TransductiveVenn(machine(), venn.Argmax(), venn.prediction.Maximin()),
     "TransductiveVennAbers": lambda: venn.TransductiveVennAbers(squares()),
-    "Conformal": lambda: venn.Conformal(machine(), venn.nonconformity.Multiplier(), label_conditional=True, seed=1),
+    "Conformal": lambda: venn.Conformal(machine(), venn.nonconformity.OwnScore(), label_conditional=True, seed=1),
     "ScoreCalibrator": lambda: venn.ScoreCalibrator(machine(), venn.maps.Platt()),
     "Restarting": lambda: venn.predictors.Restarting(
         venn.Conformal(venn.SlidingWindow(squares(), 50)), venn.Monitor(CLASSES), 5

@@ -123,11 +123,6 @@ class OneVsAllSVM(StoreWeighing):
     #: Leave-one-out scores are first-order approximations: see `leave_one_out_bag`.
     exact_leave_one_out = False
 
-    @property
-    def unique_multipliers(self) -> bool:
-        """Whether its Lagrange multipliers are unique: where the kernel is strictly positive definite."""
-        return bool(getattr(self.kernel, "strictly_positive", True))
-
     threads: int = param(integer, 1, default=1, kw_only=True, unsaid=all_one)
     _listing: Listing = state(start=own(lambda machine: Listing(machine.class_weights)), within=True)
     _spans: Spans = state(start=own(methodcaller("_new_spans")), within=True)

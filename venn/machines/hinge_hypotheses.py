@@ -420,15 +420,6 @@ def mirrored(values: Floats) -> Floats:
     return np.concatenate([values, -values])
 
 
-class HingeSums(NamedTuple):
-    """Sums of coefficients and of weights at each object, for classes of equal weights."""
-
-    negative: Floats  #: (c, objects) coefficients of each class's machine, if the new object is of another class
-    positive: Floats  #: (c, objects) and if it is of this class
-    mass: Floats  #: (c, objects) weights of the examples of each class
-    total: Floats  #: (objects,) weights of all examples
-
-
 class OneVsAllHypotheses(BaseHypotheses):
     """What the machines would look like if the new object had each of the labels.
 
@@ -531,22 +522,3 @@ class OneVsAllHypotheses(BaseHypotheses):
         weights = np.append(examples.weights[: examples.n] * by_class[codes], new)
         shares: Floats = (betas / np.where(total > 0, total, 1.0))[:, np.append(places, asked.test)] * weights
         return shares.T if self.test_scores.size > 2 else mirrored(shares).T
-
-    def sums(self) -> HingeSums:
-        """Return the sums of coefficients and of weights at each object.
-
-        Raises
-        ------
-        ValueError
-            Classes differ in weight: then there is no one sum for all hypotheses.
-        """
-        self.check_current()
-        weights, betas, objects = self.asked.distinct.class_weights, self.asked.branches.beta, self.asked.objects
-        if len(betas) > 2:
-            raise ValueError(f"class_weights must be equal for one sum of coefficients, got {weights.tolist()!r}")
-        (negative, positive), mass, total = betas, objects.positive, objects.total[0]
-        if self.test_scores.size == 2:
-            first, second = positive[0], negative[0]  # of the first class's machine, as the first and the second class
-            mass = np.array([mass[0], total - mass[0]])
-            negative, positive = np.array([second, -first]), np.array([first, -second])
-        return HingeSums(negative, positive, mass, total)

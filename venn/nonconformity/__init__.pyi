@@ -1,6 +1,5 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
-from .multipliers import Multiplier as Multiplier
 from .own import OwnScore as OwnScore
 from .own import Share as Share
 from .probabilities import APS as APS
