@@ -5,7 +5,7 @@
 Streams of up to 150 examples: kernels, C, scales of the features, offsets, lattices, duplicates, weights, and labels
 from noise to a rule without any. Every few steps, and at the end, the violation of the optimality conditions is
 computed only from the objects, labels, weights and the machine's coefficients and scores: kernel and sums in
-long double, equal objects as one. Some steps forget an example or change the class weights. A stream ends at
+long double, equal objects as one. A stream ends at
 the first refused step; then the machine must be unchanged, to the last bit of its scores.
 
 Prints one JSON line: streams, steps, the worst violation in units of the
@@ -156,12 +156,6 @@ def trial(seed):
         weight = float(2.0 ** rng.integers(-3, 4)) if weighted else 1.0
         before = standing(machine, X[kept[-3:]])
         try:
-            draw = rng.random()
-            if draw < 0.02 and len(kept) > 3:
-                place = int(rng.integers(len(kept)))
-                machine.unlearn_one(place)
-                kept.pop(place)
-            before = standing(machine, X[kept[-3:]])
             machine.learn_one(X[i], int(y[i]), weight)
         except (venn.machines.NotConverged, ValueError) as error:
             n_kept = machine.n

@@ -37,7 +37,6 @@ from .sources import from_csv as from_csv
 from .sources import from_river as from_river
 from .synthetic import Synthetic as Synthetic
 from .synthetic import Waves as Waves
-from .synthetic import categorical as categorical
 from .synthetic import change_point as change_point
 from .synthetic import covariate_shift as covariate_shift
 from .synthetic import flip_labels as flip_labels

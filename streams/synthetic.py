@@ -119,55 +119,6 @@ def gaussians(
     return Synthetic(X, y.astype(np.int64), range(classes), names, "gaussians", probabilities=probabilities)
 
 
-def categorical(
-    n: int, classes: int = 4, *, levels: Sequence[int] = (4, 3, 3, 3, 3, 3, 4, 4), noise: float = 0.0, seed: int = 0
-) -> Synthetic:
-    """Return independent examples of nominal features, each level a column of 0 and 1: tables full of ties.
-
-    The levels of a feature are equally frequent. The class is the number of the level of the first feature, modulo the
-    number of classes; with chance `noise` it is any class, so P(y | x) is known.
-
-    Parameters
-    ----------
-    n : int >= 1
-        Number of examples.
-    classes : int >= 2, default 4
-        Number of classes; the labels are 0, 1, ...
-    levels : sequence of integers >= 2
-        Number of levels of each feature; the first has at least as many as there are classes.
-    noise : float from 0 to 1, default 0
-        Chance that a label says nothing about the object.
-    seed : int >= 0, default 0
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not as described.
-
-    Examples
-    --------
-    >>> stream = categorical(100, noise=0.2)
-    >>> stream
-    <Stream 'categorical': 100 examples, 27 features, 4 classes>
-    >>> stream.probabilities.max(axis=1)[:3].round(2)
-    array([0.85, 0.85, 0.85])
-    """
-    n, classes, seed = size("n", n, 1), size("classes", classes, 2), whole_number("seed", seed, 0)
-    noise = real_number("noise", noise, 0, 1)
-    counts = [size("levels", level, 2) for level in levels]
-    if not counts or counts[0] < classes:
-        raise ValueError(f"levels must begin with at least classes = {classes}, got {levels!r}")
-    rng = np.random.default_rng([seed, DRAW])
-    values = np.stack([rng.integers(0, count, n) for count in counts], axis=1)
-    meant = values[:, 0] % classes
-    y = np.where(rng.random(n) < noise, rng.integers(0, classes, n), meant)
-    probabilities = np.full((n, classes), noise / classes)
-    probabilities[np.arange(n), meant] += 1 - noise
-    X = np.concatenate([np.eye(count)[values[:, j]] for j, count in enumerate(counts)], axis=1)
-    names = [f"x{j}={level}" for j, count in enumerate(counts) for level in range(count)]
-    return Synthetic(X, y.astype(np.int64), range(classes), names, "categorical", probabilities=probabilities)
-
-
 def flip_labels(stream: Stream, after: int) -> Stream:
     """Return the stream with every label after the first `after` examples replaced by the next class.
 

@@ -53,13 +53,23 @@ class PlacedByClass(PlacedTable):
     """Examples of equal objects share a place only where they are of one class: a place is a column."""
 
     def _content(self, place):
-        return super()._content(place) + bytes([self.codes[self.at(place)[0]]])
+        return super()._content(place) + bytes([self.codes[np.flatnonzero(self.places[: self.n] == place)[0]]])
 
     def find(self, content, code):
         return super().find(content + bytes([code]))
 
     def put(self, content, code):
         return super().put(content + bytes([code]), code)
+
+    def drop(self, place):
+        """Give up a place without examples; return the last place, whose contents are to move there."""
+        del self._where[self._keys[place]]
+        key = self._keys.pop()
+        last = len(self._keys)
+        if place != last:
+            self._keys[place], self._where[key] = key, place
+            self.places[: self.n][self.places[: self.n] == last] = place
+        return last
 
 
 @component
@@ -206,6 +216,7 @@ class NearestCentroid(Storing):
         self.forget()
         column = int(self._examples.places[i])
         self._examples.remove(i)
+        self._examples.places[i : self.n] = self._examples.places[i + 1 : self.n + 1]
         self._weights[column] -= 1
         code = int(self._labels[column])
         # Summed anew: subtracting would leave rounding from the old sum.
@@ -217,7 +228,7 @@ class NearestCentroid(Storing):
         if self._weights[column] > 0:
             return
         last = self._examples.drop(column)  # it takes the place of the column that is empty now
-        self._store.drop(column, last)
+        self._columns[:, column], self._store.n = self._columns[:, last], last
         self._labels[column], self._weights[column] = self._labels[last], self._weights[last]
         if self.n == 0:
             self._store.clear()

@@ -52,7 +52,6 @@ SUBJECTS = {
     "scaled": lambda: venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES, scale=6),
     "first": lambda: venn.machines.Bank(venn.RBF(0.5), CLASSES, (1.0,), scale=venn.Scale(30, teach=True)),
     "window": lambda: SlidingWindow(squares(), 10),
-    "hinge window": lambda: SlidingWindow(hinge(), 10),
     "venn": lambda: venn.TransductiveVenn(hinge(), venn.LeaveOneOut(venn.Argmax())),
     "abers": lambda: venn.TransductiveVennAbers(squares()),
     "scaler": lambda: venn.ScoreCalibrator(

@@ -148,7 +148,6 @@ SETUPS: dict[str, Callable[[], Made]] = {
     "hinge": on_hinge,
     "squares": on_squares,
     "window": windowed,
-    "hinge window": lambda: one(venn.TransductiveVenn(venn.SlidingWindow(hinge(), 60), venn.Argmax())),
     "inductive": inductive(venn.InductiveVenn),
     "inductive bins": inductive(venn.InductiveVenn, taxonomy=venn.taxonomies.AdaptiveMarginBins()),
     "inductive abers": inductive(venn.InductiveVennAbers),

@@ -326,30 +326,6 @@ def test_unlabelled_rows_further_missing_texts_and_merged_names_on_the_command_l
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (COMMAS.replace("1,1", "nan", 1), ["--id", "row"]),
-        ("a,c,y\n" + '1,"x, y",2.5\n?,z,3\n4,z,\n' * 3, ["--fill", "a=median", "--nominal", "c"]),
-        ("s,b,y\n" + "A,1,u\n,2,v\nB,3,v\n" * 4, ["--nominal", "s"]),
-    ],
-    ids=["classes", "numbers", "a text with gaps"],
-)
-def test_a_growing_file_says_what_declares_what_it_holds_now(run, text, words):
-    Path("rows.csv").write_text(text)
-    words = ["run", "--source", "csv:rows.csv", "--label", "kind" if "kind" in text else "y", *words[:2]]
-    words += ["--end", "--quiet", "--journal", "run.db", "--out", "o"]
-    result = run(*words)
-    assert result.exit_code == 2
-    *_, tried = result.stderr.splitlines()
-    options = shlex.split(tried.partition("for what rows.csv holds now, try: ")[2])
-    words = words[:5] + (["--id", "row"] if "row" in text else []) + words[7:]
-    result = run(*words, *options)
-    assert result.exit_code == 0, result.stderr
-    assert "--skip" not in options  # each column can be kept
-    assert len(Path("o").read_text().splitlines()) == text.count("\n") - 1
-
-
-@pytest.mark.parametrize(
     ("cell", "said"), [("2024-01-30", "--skip a"), ("inf", ""), ("red", "--nominal a=VALUE,VALUE, or --skip a")]
 )
 def test_what_comes_live_and_is_no_word_is_no_value_of_a_column(run, cell, said):

@@ -10,7 +10,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -18,8 +17,7 @@ from click.testing import CliRunner
 
 import streams
 from venn import cli
-from venn.cli import monitor as monitor_command
-from venn.cli.commands import COMMANDS, Interrupt
+from venn.cli.commands import COMMANDS
 from venn.online.record import Record
 from venn.prediction import Forecast
 
@@ -114,13 +112,6 @@ def test_the_forecaster_stands_on_streams_of_any_length(run, tmp_path, command, 
     assert "verdict: intervals: Wait, too early to say: 60 of 320 examples." in result.stderr
 
 
-def test_the_speed_is_kept(run):
-    start = time.monotonic()
-    assert run("monitor", "car", "--steps", 20, "--set", "view.speed=40", "--predictors", "venn").exit_code == 0
-    # No test of speed: a lower limit only, 19 waits of 1 / 40 s.
-    assert time.monotonic() - start >= 19 / 40
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -200,54 +191,6 @@ def test_ctrl_c_ends_the_watch_and_loses_nothing(run, tmp_path, monkeypatch):
     assert json.loads((tmp_path / "here/snapshots.json").read_text()) | {"episodes": []} == expected
     assert len(Record.load(tmp_path / "here/record.npz")) == 31
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_ctrl_c_while_waiting_and_a_second_one(run, monkeypatch):
-    def interrupting(times):
-        def sleep(_):
-            for _ in range(times):
-                signal.raise_signal(signal.SIGINT)
-
-        return sleep
-
-    arguments = (
-        "monitor",
-        "car",
-        "--predictors",
-        "venn",
-        "--set",
-        "view.speed=1e-300",
-    )  # far slower than any one sleep
-    monkeypatch.setattr(monitor_command, "sleep", interrupting(1))
-    result = run(*arguments)
-    assert result.exit_code == 130
-    assert "car: step 1 of 1728\nvenn: Wait, too early to say: 1 of 300 examples; " in result.stdout
-    monkeypatch.setattr(monitor_command, "sleep", interrupting(2))
-    result = run(*arguments)
-    assert result.exit_code == 1
-    assert "Aborted!" in result.stderr
-
-
-def test_a_slow_step_is_not_followed_by_a_rush(monkeypatch):
-    now, naps = [100.0], []
-
-    def sleep(seconds):
-        naps.append(seconds)
-        now[0] += seconds
-
-    monkeypatch.setattr(monitor_command, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(monitor_command, "sleep", sleep)
-    pace, interrupt = monitor_command.Pace(2), Interrupt()
-    starts = []
-    for step in range(8):
-        starts.append(now[0])
-        now[0] += 30 if step == 2 else 0.01
-        pace.wait(interrupt)
-    gaps = np.diff(starts)
-    assert max(naps) <= 0.1
-    np.testing.assert_allclose(gaps[[0, 1, 4, 5, 6]], 0.5)
-    assert gaps[2] == pytest.approx(30.01, abs=0.02)
-    assert 0.3 < gaps[3] <= 0.5
 
 
 def test_options_that_a_record_cannot_heed(run, tmp_path):

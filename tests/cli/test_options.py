@@ -135,7 +135,7 @@ def test_what_is_set_is_what_a_file_says(setting, toml):
         (["run.batch=1", "run.batch=2"], "--set run.batch must be given once, got 'run.batch=2', too"),
         (["source.kafka=={"], "--set source.kafka must be a table of settings, got "),
         (["--batch", "2"], "--batch has no option of its own: write --set run.batch=VALUE"),
-        (["view.speed=1"], "--set must be TABLE.KEY=VALUE, "),
+        (["view.once=1"], "--set must be TABLE.KEY=VALUE, "),
         (["machine.C=1", "--C", "2"], "--C and --set machine.C say the same: give one"),
     ],
 )

@@ -529,6 +529,7 @@ def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
     assert not any(text.startswith("alarm: ") for text in told)  # a line for each stage of an episode is enough
     for extra, said in (
         (("--predictors", "inductive", "--window", 9), "--window does not go with inductive"),
+        (("--predictors", "platt", "--window", 9), "--window does not go with platt, whose machine cannot forget"),
         (("--predictors", "conformal", "--restart-on-alarm"), "--restart-on-alarm needs --window"),
         (("--predictors", "conformal", "--window", 9, "--keep", 2), "--keep needs --restart-on-alarm"),
         (

@@ -33,8 +33,6 @@ def machine():
 
 #: What is called, and what the message begins with.
 VALUES = {
-    "window no float holds": (lambda: venn.monitors.PlugIn(window=HUGE), "window must be at most"),
-    "window no index holds": (lambda: venn.monitors.PlugIn(window=2**63), "window must be at most"),
     "bins": (lambda: venn.monitors.Scorecard(CLASSES, bins=HUGE), "bins must be at most"),
     "gaussians, classes": (lambda: streams.gaussians(5, HUGE), "classes must be at most"),
     "gaussians, shares": (lambda: streams.gaussians(5, HUGE, proportions=[1]), "classes must be at most"),
@@ -69,7 +67,6 @@ TYPES = {
     "ragged proba": (lambda: venn.monitors.sharpness(RAGGED), "proba must be numbers"),
     "verdicts": (lambda: venn.monitors.worst({"a": 5}), "verdicts must be a mapping of names to verdicts"),
     "names of monitors": (lambda: venn.monitors.together(5, CLASSES), "names must be a sequence of str"),
-    "labels": (lambda: venn.maps.OneVsAllAbers([0, 1]).calibrate(TWO, 5), "labels must be a sequence"),
     "rule": (lambda: venn.TransductiveVenn(machine(), venn.Argmax(), TWO), "rule must"),
 }
 

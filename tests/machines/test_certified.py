@@ -7,12 +7,20 @@ from conftest import OBJECTS, learned, objects
 import streams
 import venn
 from venn._compiled.buffers import KEEP
-from venn._compiled.masses import follow_masses
 from venn.machines import hinge
 from venn.machines.batch_solve import batch_solve
 from venn.machines.block_pivoting import Factor, Problem, Solution
+from venn.online.checkpoint import pack
 
 pytestmark = pytest.mark.filterwarnings("ignore::venn.machines.ScaleWarning")  # tables of any scale, on purpose
+
+
+def categorical(n, seed=0):
+    """Return a stream of eight nominal columns, of which the first one is the class."""
+    rng = np.random.default_rng([seed, 630869])
+    values = np.stack([rng.integers(0, count, n) for count in (4, 3, 3, 3, 3, 3, 4, 4)], axis=1)
+    X = np.concatenate([np.eye(column.max() + 1)[column] for column in values.T], axis=1)
+    return streams.from_arrays(X, values[:, 0], classes=range(4))
 
 
 def objects_and_labels(n, seed=0):
@@ -174,40 +182,16 @@ def test_a_categorical_table_needs_no_batch_solve(gamma, C, monkeypatch):
     def never(*given):
         raise AssertionError("a batch solve")
 
-    monkeypatch.setattr("venn.machines.other_masses.batch_solve", never)
-    stream = streams.categorical(300)
+    monkeypatch.setattr("venn.machines.batch_solve.batch_solve", never)
+    stream = categorical(300)
     machine = venn.OneVsAllSVM(venn.RBF(gamma), C, stream.classes)
     certified(machine, stream.X, stream.y, every=50)
     assert violation(machine, stream.X, stream.y) <= 1e-8
 
 
-@pytest.mark.parametrize("kind", ["small", "nearly equal"])
-def test_a_path_that_circles_is_given_up_soon(kind, monkeypatch):
-    """Time moved by rounding only: up to 50 100 events with 35 objects, and seconds a step."""
-    rng, most = np.random.default_rng(0 if kind == "small" else 12), []
-
-    def counted(kernel, count, *given):
-        found = follow_masses(kernel, count, *given)
-        most.append(found[1] / (count + 100))
-        return found
-
-    monkeypatch.setattr("venn.machines.other_masses.follow_masses", counted)
-    monkeypatch.setattr("venn.machines.hinge.FEW", -1)  # else a batch solve comes first
-    if kind == "small":
-        X, y = 1e-3 * rng.normal(size=(35, 3)), rng.integers(0, 3, 35)
-        machine = venn.OneVsAllSVM(venn.machines.Polynomial(3, 1.0, 1.0), 1e8, [0, 1, 2])
-    else:
-        X = rng.integers(0, 3, (45, 3)) + 1e-11 * rng.normal(size=(45, 3))
-        y = X[:, 0].argsort().argsort() // 15
-        machine = venn.OneVsAllSVM(venn.machines.MultiscaleLaplacian(), 1e4, [0, 1, 2])
-    learned(machine, X, y.tolist())
-    assert machine.residual <= machine.tolerance
-    assert max(most) < 11  # given up at 10 events an object and of a leg
-
-
 def test_block_pivoting_finds_what_the_path_finds():
     """Asked again for branches that the path has solved; it takes over where many members change at once."""
-    stream = streams.categorical(140, seed=1)
+    stream = categorical(140, seed=1)
     machine = learned(venn.OneVsAllSVM(venn.RBF(0.037), 10.0, stream.classes), stream.X[:130], stream.y[:130].tolist())
     compared = 0
     for x in stream.X[130:]:
@@ -242,8 +226,6 @@ def test_of_two_classes_one_machine_is_the_mirror_of_the_other_to_the_last_bit(k
             assert np.array_equal(first.leave_one_out(j), second.leave_one_out(j)[:, :2])
         one.learn_one(x, int(label))
         both.learn_one(x, int(label))
-    one.unlearn_one(5)
-    both.unlearn_one(5)
     elsewhere = [0.3] * X.shape[1]  # by a sum that a library takes, in an order of its own
     assert np.allclose(one.scores(elsewhere), both.scores(elsewhere)[:2], rtol=0, atol=1e-13)
     assert np.array_equal(one.bag.scores, both.bag.scores[:2])
@@ -255,7 +237,7 @@ def test_any_number_of_threads_gives_the_same_bits(kind):
     X, y = objects(kind, rng, 40), rng.integers(0, 4, 40)
     machines = [venn.OneVsAllSVM(venn.RBF(0.5), 2.0, range(4), threads=threads) for threads in (1, 2, 3)]
     assert "threads=3" in repr(machines[2])
-    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+    for x, label in zip(X, y, strict=True):
         answers = [machine.hypotheses(x) for machine in machines]
         for j in range(4):
             for answer in answers[1:]:
@@ -263,8 +245,6 @@ def test_any_number_of_threads_gives_the_same_bits(kind):
                 assert np.array_equal(answer.leave_one_out(j), answers[0].leave_one_out(j))
         for machine in machines:
             machine.learn_one(x, int(label))
-            if i % 5 == 4:
-                machine.unlearn_one(i // 5)
 
 
 def test_objects_that_depend_on_the_margin_are_told_from_those_that_nearly_do(monkeypatch):
@@ -272,7 +252,7 @@ def test_objects_that_depend_on_the_margin_are_told_from_those_that_nearly_do(mo
     calls = []
     of_exchange = hinge.exchanged
     monkeypatch.setattr(hinge, "exchanged", lambda *given: calls.append(1) or of_exchange(*given))
-    stream = streams.categorical(150)
+    stream = categorical(150)
     machine = learned(venn.OneVsAllSVM(venn.Linear(), 1.0, stream.classes), stream.X, stream.y.tolist())
     assert machine.residual <= machine.tolerance
     assert len(calls) <= 0.03 * 150 * 2 * len(stream.classes)  # branches; 0.19 of them before
@@ -332,3 +312,36 @@ def test_coefficients_that_do_not_sum_to_0_show_in_units_of_the_penalty():
         more  # its score is still at the level where it may be any, up to this
     )
     assert machine.residual == pytest.approx(more / C, rel=1e-3)
+
+
+def test_a_step_that_is_refused_after_a_look_at_the_kernel_changes_nothing(monkeypatch):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(25, 2)), rng.integers(0, 3, 25)
+    machine, other = (venn.OneVsAllSVM(venn.RBF(1.0), 2.0, range(3)) for _ in range(2))
+    for i in range(24):
+        machine.learn_one(X[i], y[i])
+        other.learn_one(X[i], y[i])
+    before = pack(machine)
+    with monkeypatch.context() as patch:
+        patch.setattr("venn.machines.hinge.PART", 0.0)  # any rounding is doubtful: scores are computed afresh
+        patch.setattr("venn.machines.hinge.certify", lambda *_: np.inf)
+        with pytest.raises(venn.machines.NotConverged):
+            machine.learn_one(X[24], y[24])
+    assert pack(machine) == before
+    for one in (machine, other):
+        one.learn_one(X[24], y[24])
+    assert pack(machine) == pack(other)
+
+
+def test_scores_are_recomputed_where_rounding_may_have_added_up(monkeypatch):
+    done, certify = [], hinge.certify
+    monkeypatch.setattr(hinge, "certify", lambda k, *rest: done.append(k) or certify(k, *rest))
+    rng = np.random.default_rng(9)
+    X, y = objects("normal", rng, 65), np.arange(65) % 3
+    machine = learned(venn.OneVsAllSVM(venn.RBF(0.5), 2.0, range(3)), X[:60], y[:60].tolist())
+    assert len(done) < 30  # margins that are built anew; else scores are kept from step to step
+    monkeypatch.setattr(hinge, "PART", 0.0)  # any rounding is too much
+    for i in range(60, 65):
+        before = len(done)
+        machine.learn_one(X[i], int(y[i]))
+        assert sorted(set(done[before:])) == [0, 1, 2]

@@ -18,7 +18,7 @@ from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
 from venn._compiled.solvers import descend, send_to_ends
 from venn.distribution import PredictiveDistribution
 from venn.machines import FrozenRegressor
-from venn.machines.other_masses import feasible
+from venn.machines.batch_solve import feasible
 from venn.online.checkpoint import pack, unpack
 from venn.predictors import InductiveDistribution
 from venn.predictors.blocks import ManyForecasts

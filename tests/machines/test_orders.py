@@ -38,6 +38,8 @@ def orders():
 @pytest.mark.parametrize("kind", MACHINES)
 @pytest.mark.parametrize("way", ["learned", "unlearned", "window"])
 def test_every_order_gives_the_same_scores(kind, way):
+    if way != "learned" and "OneVsAllSVM" in kind:
+        pytest.skip("it cannot forget")
     found = []
     for order in orders():
         model = MACHINES[kind]()

@@ -219,36 +219,6 @@ def test_the_order_of_the_past_does_not_matter(kind, kernel):
         assert np.allclose(first.leave_one_out(j)[np.append(order, 29)], second.leave_one_out(j), atol=CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_detour_does_not_decide_what_has_to_go_at_an_end(seed):
-    """Third differences of x^2 vanish: 9 has coefficient 2, which is its end, and 6 has -6, the middle of its range."""
-    rng = np.random.default_rng(seed)
-    X = np.array([0, 3, 3, 0, 6, 6, 9, 0, 3, 6, 0.0])[:, None]
-    y = [2, 2, 1, 3, 2, 0, 2, 2, 3, 0, 0]
-    weights = [1, 1.5, 1.5, 0.5, 0.5, 1.5, 0.5, 1, 0.5, 0.5, 1.5]
-    examples = list(zip(X, y, weights, strict=True))
-
-    def learn(machine, i):
-        x, label, weight = examples[i]
-        machine.learn_one(x, label, weight)
-
-    straight, detoured = machine_of("quadratic", 4.0, 4), machine_of("quadratic", 4.0, 4)
-    for machine in (straight, detoured):
-        for i in range(11):
-            learn(machine, i)
-    order = list(range(11))
-    for _ in range(8):  # each moves one example to the end, by way of a copy of another
-        at = int(rng.integers(11))
-        learn(detoured, int(rng.integers(11)))
-        learn(detoured, order[at])
-        detoured.unlearn_one(at)
-        detoured.unlearn_one(10)
-        order.append(order.pop(at))
-    first, second = straight.hypotheses([0.0]), detoured.hypotheses([0.0])
-    for j in range(4):
-        assert np.allclose(first.leave_one_out(j)[[*order, 11]], second.leave_one_out(j), atol=CLOSE)
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_the_new_example_is_treated_like_the_others(kernel):
     """Under the label of an equal example it has that example's scores, and may stand in its place."""

@@ -265,13 +265,15 @@ def test_a_sparse_machine_is_the_dense_one_step_by_step(name, kernel):
         assert sparse.hypotheses(row(x)) is second  # in another format it is the same question
         dense.learn_one(x, y[i])
         sparse.learn_one(given, y[i])
-        if i % 4 == 3:
+        if i % 4 == 3 and "one vs" not in name:
             place = int(rng.integers(dense.n))
             dense.unlearn_one(place)
             sparse.unlearn_one(place)
         assert sparse.residual <= 1e-8
         assert np.allclose(sparse.scores(given), dense.scores(x), atol=close, rtol=0)
     assert sparse._columns.size == 0
+    if "one vs" in name:
+        return
     while sparse.n:
         sparse.unlearn_one(sparse.n // 2)
     learned(sparse, [[0.5, 1.0]], [0])  # other objects may come: dense ones, of another length
@@ -297,7 +299,9 @@ def test_saved_loaded_copied_it_goes_on_to_the_last_bit(name, tmp_path):
     X, y = stream(4, 24)
     rows = [row(x) for x in X]
     machine = learned(made(name), rows[:16], y[:16])
-    machine.unlearn_one(3)
+    forgets = hasattr(machine, "unlearn_one")
+    if forgets:
+        machine.unlearn_one(3)
     machine.hypotheses(rows[20]).leave_one_out(0)  # an answer that is remembered
     venn.save(tmp_path / "machine", machine)
     others = [venn.load(tmp_path / "machine"), copy.deepcopy(machine), pickle.loads(pickle.dumps(machine))]
@@ -308,9 +312,8 @@ def test_saved_loaded_copied_it_goes_on_to_the_last_bit(name, tmp_path):
         for other in others:
             other.learn_one(x, label)
             assert same_answer(other.hypotheses(rows[2]), machine.hypotheses(rows[2]))
-    for other in others:
-        other.unlearn_one()
-    machine.unlearn_one()
+    for one in (*others, machine) if forgets else ():
+        one.unlearn_one()
     assert all(np.array_equal(other.leave_one_out_bag.scores, machine.leave_one_out_bag.scores) for other in others)
     venn.save(tmp_path / "again", others[0])
     venn.save(tmp_path / "machine", machine)

@@ -143,9 +143,7 @@ def test_balancing_tosses_a_coin_for_every_example():
 
 def test_what_suits_the_machine_inside_suits_the_window():
     window = squares(5)
-    assert repr(venn.Conformal(window, venn.nonconformity.Multiplier())).startswith(
-        "Conformal(SlidingWindow(LeastSquaresSVM("
-    )
+    assert repr(venn.Conformal(window)).startswith("Conformal(SlidingWindow(LeastSquaresSVM(")
     with pytest.raises(TypeError, match=r"machine must hold all that it learns.*got SlidingWindow"):
         venn.ScoreCalibrator(window, venn.maps.Platt(), venn.predictors.CrossFittedScores())
     assert window.exact_leave_one_out

@@ -10,9 +10,7 @@ from test_abers import close, signal
 from venn.maps import (
     BrierMerge,
     LogMerge,
-    OneVsAllAbers,
     cross_venn_abers,
-    venn_abers,
 )
 
 
@@ -70,74 +68,6 @@ def test_cross_venn_abers(merge):
         cross_venn_abers(folds, scores[:2])
     with pytest.raises(TypeError, match="merge must be a merge object"):
         cross_venn_abers(folds, scores, "log")
-
-
-# Several classes ------------------------------------------------------------------------------------------
-
-CLASSES = ("a", "b", 3, None)
-
-
-def several(seed, n=60):
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(0, 4, n)
-    codes[:4] = range(4)
-    return np.round(rng.normal(size=(n, 4)) + np.eye(4)[codes], 1), codes
-
-
-@pytest.mark.parametrize("merge", [LogMerge(), BrierMerge()])
-def test_one_against_all(merge):
-    scores, codes = several(0)
-    asked, _ = several(1, 12)
-    model = OneVsAllAbers(CLASSES, merge).calibrate(scores, [CLASSES[k] for k in codes])
-    pairs = np.array([[naive.refitted(scores[:, k], codes == k, row[k]) for k in range(4)] for row in asked])
-    close(model.pairs(asked), pairs)
-    merged = merge.merge(pairs[:, :, 0], pairs[:, :, 1])
-    close(model.predict_proba(asked), merged / merged.sum(axis=1, keepdims=True))
-
-
-def test_classes_that_the_calibration_set_lacks():
-    scores, codes = several(4)
-    keep = codes < 2
-    model = OneVsAllAbers(CLASSES).calibrate(scores[keep], [CLASSES[k] for k in codes[keep]])
-    p = model.predict_proba(scores)
-    assert p.shape == (60, 4)
-    assert (p > 0).all()
-    assert np.allclose(p.sum(axis=1), 1)
-    nothing = OneVsAllAbers(CLASSES).calibrate(np.empty((0, 4)), [])
-    close(nothing.predict_proba(scores), 0.25)
-
-
-def test_two_classes_are_the_binary_case():
-    scores, codes = several(5)
-    binary = np.column_stack([-scores[:, 0], scores[:, 0]]) / 2
-    p = venn_abers(scores[:, 0], codes % 2, scores[:, 0])
-    model = OneVsAllAbers(["no", "yes"]).calibrate(binary, np.array(["no", "yes"])[codes % 2])
-    one = LogMerge().merge(p[:, 0], p[:, 1])
-    close(model.predict_proba(binary), np.column_stack([1 - one, one]))
-
-
-def test_refused_by_several_classes():
-    model = OneVsAllAbers(["a", "b"])
-    with pytest.raises(RuntimeError, match="needs calibrate"):
-        model.predict_proba([[1.0, 2.0]])
-    model.calibrate([[1.0, 2.0], [2.0, 1.0]], ["b", "a"])
-    before = model.predict_proba([[1.0, 2.0]])
-    for scores, labels, message in (
-        ([[1.0, 2.0, 3.0]], ["a"], "scores must have 2 columns"),
-        ([1.0, 2.0], ["a", "b"], "scores must have 2 dimensions"),
-        ([[1.0, np.nan]], ["a"], r"scores must be finite, got nan at \(0, 1\)"),
-        ([[1.0, 2.0]], ["c"], "labels must be among .* got 'c' at 0"),
-        ([[1.0, 2.0]], [[]], "labels must be among"),
-        ([[1.0, 2.0]], ["a", "b"], "labels must be 1, one for each row"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.calibrate(scores, labels)
-    assert np.array_equal(model.predict_proba([[1.0, 2.0]]), before)
-    for classes in ("ab", {"a", "b"}, ["a"], ["a", "a"], [float("nan"), 1.0], [[1], [2]]):
-        with pytest.raises((TypeError, ValueError), match="classes must"):
-            OneVsAllAbers(classes)
-    with pytest.raises(TypeError, match="merge must be a merge object"):
-        OneVsAllAbers(["a", "b"], LogMerge)
 
 
 @pytest.mark.parametrize(

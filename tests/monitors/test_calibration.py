@@ -15,16 +15,15 @@ from sklearn import metrics
 
 from venn.monitors.calibration import (
     brier,
-    classwise_ece,
     ece,
     log_loss,
     number_of_events,
     reliability,
     sharpness,
 )
-from venn.monitors.sums import CalibrationBins, MassBins, WidthBins
+from venn.monitors.sums import CalibrationBins, WidthBins
 
-BINS = {"width": (WidthBins, naive.in_width_bins), "mass": (MassBins, naive.in_mass_bins)}
+BINS = {"width": (WidthBins, naive.in_width_bins)}
 
 
 def events(kind, seed, n):
@@ -118,22 +117,11 @@ def test_expected_calibration_error(kind, edges, bins):
         assert (diagram.confidence <= diagram.edges[:, 1] + 1e-12).all()
 
 
-def test_distributions_are_measured_by_their_predicted_class_or_by_all():
+def test_distributions_are_measured_by_their_predicted_class():
     rows, truth = distributions(3, 200, 4)
     confidence, hit = naive.top_label(rows.tolist(), truth.tolist())
     assert ece(rows, truth) == pytest.approx(naive.ece(naive.in_width_bins(confidence, hit, 10)), abs=1e-12)
-    each = classwise_ece(rows, truth, MassBins(7))
-    for k in range(4):
-        column, came = rows[:, k].tolist(), (truth == k).astype(int).tolist()
-        assert each[k] == pytest.approx(naive.ece(naive.in_mass_bins(column, came, 7)), abs=1e-12)
     assert reliability(rows, truth).ece == ece(rows, truth)
-
-
-def test_equal_mass_means_equal_counts_without_ties():
-    p = np.random.default_rng(4).permutation(1000) / 1000
-    counts = reliability(p, np.zeros(1000, int), MassBins(7)).counts
-    assert counts.sum() == 1000
-    assert set(counts.tolist()) <= {142, 143}
 
 
 # Consistency bars -------------------------------------------------------------------------------------------------
@@ -321,9 +309,6 @@ def test_bad_parameters_are_refused():
     for values in ([[0.5, 0.5]], [], [1.5], None):
         with pytest.raises((ValueError, TypeError), match="proba must"):
             number_of_events(values)
-    classwise_ece(*ROWS)
-    with pytest.raises(ValueError, match="proba must have shape"):
-        classwise_ece(*GOOD)
     for clip in (1.0, -1e-9, math.nan, "x", None, True):
         with pytest.raises(ValueError, match="clip must lie in"):
             log_loss(*GOOD, clip=clip)
@@ -331,7 +316,7 @@ def test_bad_parameters_are_refused():
         with pytest.raises((ValueError, TypeError), match=r"level must be a number in \(0, 1\), got"):
             reliability(*GOOD, level=level)
     for bins in (0, -1, 2.0, "ten", None, True):
-        for kind in (WidthBins, MassBins, CalibrationBins):
+        for kind in (WidthBins, CalibrationBins):
             with pytest.raises((ValueError, TypeError), match="bins must be an integer >= 1, got"):
                 kind(bins)
     for bins in (10, "width", WidthBins):

@@ -48,16 +48,6 @@ def in_width_bins(p, y, bins):
     return groups
 
 
-def in_mass_bins(p, y, bins):
-    """Return the (p, y) pairs of each bin: of n in order, bin i starts at number floor(i n / bins), ties above."""
-    levels = sorted(p)
-    cuts = [levels[i * len(p) // bins] for i in range(1, bins)]
-    groups = [[] for _ in range(bins)]
-    for pair in zip(p, y, strict=True):
-        groups[sum(1 for cut in cuts if cut <= pair[0])].append(pair)
-    return groups
-
-
 def ece(groups):
     n = sum(map(len, groups))
     error = 0.0

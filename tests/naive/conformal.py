@@ -33,22 +33,6 @@ def span_margin(bag, y, c, kernel, C):
     return margins(span.one_vs_all(kernel(distinct, distinct), where.ravel(), y, c, C), y)
 
 
-def multiplier(bag, y, c, kernel, C):
-    """Return each example's multiplier in the machine of its own class, in units of C.
-
-    Equal examples share theirs equally, for only their sum is determined.
-    """
-    values = np.zeros(len(y))
-    for k in range(c):
-        t = np.where(y == k, 1.0, -1.0)
-        if abs(t.sum()) < len(t):  # both signs: otherwise nothing has to be pushed
-            alpha = svm.coefficients(kernel(bag, bag), t, C) / C
-            for i in np.flatnonzero(y == k):
-                equal = (y == k) & (bag == bag[i]).all(axis=1)
-                values[i] = alpha[equal].mean()
-    return values.tolist()
-
-
 def squares_margin(bag, y, c, kernel, C):
     """Return margins of the least-squares machines trained on the whole bag."""
     return margins(least_squares.training(kernel(bag, bag), y, c, C), y)
@@ -57,12 +41,6 @@ def squares_margin(bag, y, c, kernel, C):
 def squares_leave_one_out_margin(bag, y, c, kernel, C):
     """Return margins by least-squares machines trained on the bag without the example, one by one."""
     return margins(least_squares.leave_one_out(kernel(bag, bag), y, c, C), y)
-
-
-def squares_multiplier(bag, y, c, kernel, C):
-    """Return each example's coefficient in the least-squares machine of its own class, in units of C."""
-    coefficients = [least_squares.fit(kernel(bag, bag), t, C)[0] / C for t in least_squares.targets(y, c)]
-    return [coefficients[label][i] for i, label in enumerate(y)]
 
 
 def p_value(values, y, tau, label_conditional=False):

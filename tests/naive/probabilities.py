@@ -35,12 +35,3 @@ def aps(p, y, u):
 
 def raps(p, y, u, weight, free):
     return aps(p, y, u) + weight * max(0, rank(p, y) - free)
-
-
-def saps(p, y, u, weight):
-    first = max(p)
-    return u * first if rank(p, y) == 1 else first + (rank(p, y) - 2 + u) * weight
-
-
-def top_k(p, y, u):
-    return rank(p, y)

@@ -74,7 +74,7 @@ MORE = {
     "Restarting": lambda: Restarting(venn.Conformal(SlidingWindow(squares(), 40)), venn.Monitor(CLASSES), keep=9),
     "weighted": lambda: venn.TransductiveVenn(weighted(), venn.LeaveOneOut(venn.Argmax())),
     "windowed scaler": lambda: venn.ScoreCalibrator(
-        SlidingWindow(MACHINES["OneVsAllSVM"](), 30), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
+        SlidingWindow(squares(), 30), venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()
     ),
     "held-out scaler": lambda: venn.ScoreCalibrator(
         squares(), venn.maps.BetaCalibration(), venn.predictors.HeldOutScores()
@@ -163,7 +163,7 @@ def test_every_public_class_that_learns_is_covered():
         if any(callable(getattr(thing, method, None)) for method in ("learn_one", "update", "insert"))
         or callable(getattr(thing, "calibrate", None))
     ]
-    assert {"OneVsAllSVM", "InductiveVenn", "Monitor", "VennAbers", "OneVsAllAbers", "Ville"} <= set(learning)
+    assert {"OneVsAllSVM", "InductiveVenn", "Monitor", "VennAbers", "Ville"} <= set(learning)
     missing = [name for name in learning if not known(name) and name not in WITHOUT]
     assert not missing, f"{missing} need @saved, or a reason in WITHOUT"
 
@@ -180,12 +180,6 @@ def test_calibrators_go_on():
         assert [twin.query(s) for s in scores[:, 1]] == [subject.query(s) for s in scores[:, 1]]
         assert pack(twin) == pack(subject)
         subject.insert(score, code)
-    subject = venn.maps.OneVsAllAbers(CLASSES, venn.maps.BrierMerge())
-    assert unpack(pack(subject)).tables is None
-    subject.calibrate(scores, [CLASSES[k] for k in codes])
-    twin = unpack(pack(subject))
-    assert np.array_equal(twin.predict_proba(scores + 0.1), subject.predict_proba(scores + 0.1))
-    assert pack(twin) == pack(subject)
 
 
 @pytest.mark.parametrize("bits", Generator.KINDS)

@@ -336,49 +336,6 @@ def test_nothing_is_lost_where_the_damage_is_beside_the_events(path):
     abandon(online)
 
 
-def test_the_first_page_is_made_again(path):
-    before = rows_of(path)
-    change(path, ("PRAGMA wal_checkpoint(TRUNCATE)",))
-    raw = bytearray(path.read_bytes())
-    raw[:4096] = bytes(4096)
-    path.write_bytes(raw)
-    with pytest.raises(JournalError, match="cannot be"):
-        venn.online.verify(path)
-    saved = venn.online.salvage(path, path.with_name("rescued.db"))
-    assert "cannot be" in saved.damage
-    assert saved.positions
-    assert rows_of(path.with_name("rescued.db")) == before
-
-
-def test_a_journal_on_a_read_only_file_system_is_salvaged_elsewhere(path, tmp_path, monkeypatch):
-    """SQLite cannot open it there; a copy in the place of the rescued one is read."""
-    before, real = rows_of(path), sqlite3.connect
-
-    class Lazy:
-        """A connection that opens its file at the first statement, as one to a journal with a log."""
-
-        def execute(self, *_):
-            error = sqlite3.OperationalError("unable to open database file")
-            error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
-            raise error
-
-        def close(self):
-            pass
-
-    def opening(where, *given, **more):
-        return Lazy() if f"{path}?" in str(where) else real(where, *given, **more)
-
-    monkeypatch.setattr(sqlite3, "connect", opening)
-    with pytest.raises(JournalError, match="read-only file system copy it, and its -wal if it has one, to a folder"):
-        venn.online.verify(path)
-    (tmp_path / "elsewhere").mkdir()
-    saved = venn.online.salvage(path, tmp_path / "elsewhere" / "rescued.db")
-    assert (saved.damage, saved.positions) == ("", True)
-    monkeypatch.undo()
-    assert rows_of(tmp_path / "elsewhere" / "rescued.db") == before
-    assert [one.name for one in (tmp_path / "elsewhere").iterdir() if one.name.startswith(".")] == []
-
-
 def test_a_description_that_is_no_json_is_said_in_words_of_the_file(path):
     change(path, "UPDATE run SET value = '[' WHERE key = 'names'")
     for command in ("verify", "report", "monitor"):
@@ -426,7 +383,9 @@ def test_salvage_names_damage_where_verify_does(seed, path, all_rows):
 
 def test_what_cannot_be_saved(path):
     change(path, "UPDATE run SET value = '[]' WHERE key = 'names'")
-    with pytest.raises(JournalError, match=r"nothing of .*run\.db can be saved: the description of the run"):
+    with pytest.raises(
+        JournalError, match=r"run\.db is damaged: the description of the run .* nothing of it can be saved"
+    ):
         venn.online.salvage(path, path.with_name("rescued.db"))
     with pytest.raises(JournalError, match="must be a new file, and exists"):
         venn.online.salvage(path, path)

@@ -12,8 +12,7 @@ from naive.coins import coin
 
 import venn
 from venn.machines.machine import ScoreTable
-from venn.nonconformity import Margin, Multiplier, OwnScore, ScoreMeasure, Share
-from venn.nonconformity.multipliers import _of_hinge_loss
+from venn.nonconformity import Margin, OwnScore, ScoreMeasure, Share
 from venn.prediction import PredictionSet
 from venn.predictors.transductive import Conformal, p_values
 
@@ -80,10 +79,8 @@ def naive_shares(bag, y, c, kernel, C):
 CASES = {  # machine, measure, its definition, steps
     "margin": (hinge, Margin(leave_one_out=False), naive.margin, 9),
     "span leave-one-out margin": (hinge, Margin(), naive.span_margin, 9),
-    "multiplier": (hinge, Multiplier(), naive.multiplier, 9),
     "squares, margin": (squares, Margin(leave_one_out=False), naive.squares_margin, 9),
     "squares, leave-one-out margin": (squares, Margin(), naive.squares_leave_one_out_margin, 9),
-    "squares, multiplier": (squares, Multiplier(), naive.squares_multiplier, 9),
     "squares, softmax": (squares, Denied(), naive_denied, 8),
     "squares, median": (squares, FromMedian(), naive_from_median, 9),
     "squares, own score": (squares, OwnScore(), naive_own, 9),
@@ -171,53 +168,6 @@ def test_a_subclass_with_values_of_its_own_is_ranked_by_them():
     assert not np.array_equal(own.greater, ranks.greater)
 
 
-@pytest.mark.parametrize("kind", ["few", "repeats", "grid"])
-@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
-def test_multipliers_satisfy_the_optimality_conditions(kind, C):
-    """With both labels at one object too: own multipliers fit the scores and leave the rest what it can carry."""
-    rng = np.random.default_rng(int(C))
-    X, c = objects(kind, rng, 80), 3
-    y = labels("noise", rng, X, c)
-    machine = learned(hinge(C=C), X, y)
-    for x in (X[0], X[1] + 0.3):
-        answer = machine.hypotheses(x)
-        own, table = _of_hinge_loss(answer), answer.table
-        for j in range(c):
-            alpha = np.append(np.where(own.codes == j, own.of, own.of_not), own.of_test[j])
-            codes, weights = np.append(own.codes, j), np.append(own.weights, 1)
-            where = np.append(answer.asked.distinct.examples()[0], answer.asked.test)
-            for k in range(c):
-                row = (table.positive if k == j else table.negative)[k]
-                score = np.append(row[: len(own.codes)], row[table.test])
-                mine = (codes == k) & (weights > 0)
-                assert (alpha[mine] >= 0).all()
-                assert (alpha[mine] <= 1).all()
-                assert (score[mine & (alpha > 1e-9)] <= 1 + 1e-7).all()
-                assert (score[mine & (alpha < 1 - 1e-9)] >= 1 - 1e-7).all()
-                beta = machine._buffers.branches.beta[int(k == j), k] / C
-                for i in range(answer.asked.distinct.size):
-                    here = where == i
-                    carried = (alpha * weights)[mine & here].sum() - beta[i]  # by the examples of other classes
-                    assert -1e-9 <= carried <= weights[here & ~mine].sum() + 1e-9
-
-
-def test_multipliers_of_distinct_objects_are_the_signed_coefficients():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(60, 2))
-    y = labels("noise", rng, X, 3)
-    for machine in (hinge(C=2.0), squares(C=2.0)):
-        answer = learned(machine, X, y).hypotheses([0.1, 0.2])
-        for j in range(3):
-            codes = np.append(y, j)
-            alpha = answer.duals(j)[np.arange(61), codes]
-            steps = np.rint(alpha / 2.0 * 1e6 + 0.2718281828)
-            ranks = Multiplier().rank(answer)
-            for k in range(3):
-                assert ranks.greater[j, k] == (steps > steps[-1])[codes == k].sum()
-                assert ranks.equal[j, k] == (steps == steps[-1])[codes == k].sum()
-                assert ranks.total[j, k] == (codes == k).sum()
-
-
 def test_p_values_by_hand():
     """Own less rival distance from the mean of the others.
 
@@ -301,18 +251,6 @@ def test_values_beyond_the_grid_compare_as_infinite():
 # Bad input ------------------------------------------------------------------------------------------------------------
 
 
-def test_multipliers_need_a_machine_that_has_them():
-    machine = centroids()
-    with pytest.raises(TypeError, match=r"machine must have Lagrange multipliers.*got Nearest"):
-        Conformal(machine, Multiplier())
-    with pytest.raises(TypeError, match="hypotheses must be those of a machine with multipliers"):
-        Multiplier().rank(machine.hypotheses([0.0]))
-    for kernel in (venn.Linear(), venn.machines.Polynomial(2)):
-        with pytest.raises(ValueError, match="kernel must be strictly positive definite"):
-            Conformal(venn.OneVsAllSVM(kernel, 1.0, range(3)), Multiplier())
-        Conformal(venn.LeastSquaresSVM(kernel, 1.0, range(3)), Multiplier())
-
-
 @pytest.mark.parametrize(
     ("values", "says"),
     [
@@ -337,10 +275,3 @@ def test_a_measure_that_errs_leaves_no_trace(values, says):
         bad.predict_one([0.5])
     assert np.array_equal(good.predict_one([0.5]).p_values, before)
     assert machine.n == 2
-
-
-@pytest.mark.parametrize("kind", [venn.OneVsAllSVM, venn.LeastSquaresSVM])
-def test_multipliers_of_examples_in_different_units_do_not_compare(kind):
-    machine = kind(venn.RBF(1.0), 1.0, [0, 1], [1.0, 2.0])
-    with pytest.raises(ValueError, match=r"class_weights must be equal for Multiplier\(\), got \[1.0, 2.0\]"):
-        Conformal(machine, Multiplier())

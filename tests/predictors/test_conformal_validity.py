@@ -18,7 +18,7 @@ from scipy import stats
 from test_conformal import FromMedian, centroids, hinge, mixture, squares
 
 import venn
-from venn.nonconformity import Margin, Multiplier, OwnScore, Share
+from venn.nonconformity import Margin, OwnScore, Share
 from venn.predictors.transductive import Conformal, p_values
 from venn.smoothing import Smoothing
 
@@ -28,18 +28,17 @@ EPSILONS = (0.01, 0.05, 0.1, 0.2)
 
 
 CASES = {  # machine, measure, objects, labels, classes, streams, steps
-    "multipliers, heavy ties": (hinge, Multiplier(), "grid", "noise", 3, 180, 20),
+    "shares of a mixture, heavy ties": (mixture, Share(), "few", "noise", 3, 180, 20),
     "training margins, four objects": (hinge, Margin(leave_one_out=False), "few", "signal", 2, 24, 16),
     "span leave-one-out margins": (hinge, Margin(), "binary", "signal", 2, 24, 16),
     "leave-one-out margins": (squares, Margin(), "normal", "signal", 3, 12, 32),
     "leave-one-out margins, repeats": (squares, Margin(), "repeats", "noise", 3, 24, 16),
-    "multipliers of squares": (squares, Multiplier(), "grid", "signal", 3, 24, 16),
     "margins of centroids": (centroids, Margin(), "grid", "signal", 3, 24, 16),
     "own scores": (squares, OwnScore(), "repeats", "signal", 3, 24, 16),
     "shares of a mixture": (mixture, Share(), "grid", "signal", 3, 24, 16),
     "from the median": (squares, FromMedian(), "normal", "noise", 2, 24, 16),
 }
-TIED = "multipliers, heavy ties"
+TIED = "shares of a mixture, heavy ties"
 
 
 class Steps(NamedTuple):

@@ -263,8 +263,6 @@ def test_what_cannot_be_weighed_is_refused():
         venn.TransductiveVenn(squares(), venn.taxonomies.Grouped(0, venn.Argmax()), shift=TILT)
     with pytest.raises(TypeError, match="predictor must have no CovariateShift"):
         venn.predictors.by_group(ABERS["frozen"](shift=TILT), 0)
-    with pytest.raises(TypeError, match="measure must be one on scores"):
-        venn.Conformal(squares(), venn.nonconformity.Multiplier(), shift=TILT)
     for weight, says in (
         (lambda rows: np.ones(3), r"must return \(1,\) numbers"),
         (lambda rows: -np.ones(len(rows)), "finite numbers >= 0"),

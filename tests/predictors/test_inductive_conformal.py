@@ -26,7 +26,7 @@ from test_conformal import FromMedian
 
 import venn
 from venn._compiled.ranks import WIDTH, below_and_up_to, insert_many, no_values, with_room
-from venn.nonconformity import Margin, Multiplier, ScoreMeasure
+from venn.nonconformity import Margin, ScoreMeasure
 from venn.prediction import PredictionSet
 from venn.predictors.blocks import ManyPredictionSets
 from venn.predictors.inductive_conformal import InductiveConformal
@@ -316,7 +316,6 @@ class Odd(ScoreMeasure):
     ("make", "error", "match"),
     [
         (lambda: InductiveConformal(frozen(), FromMedian()), ValueError, "measure must be a pointwise function"),
-        (lambda: InductiveConformal(frozen(), Multiplier()), ValueError, "measure must be a pointwise function"),
         (lambda: InductiveConformal(lssvm(2), schedule=NoTraining()), ValueError, "schedule must be one that trains"),
         (lambda: InductiveConformal(learned(lssvm(2), [[0.0]], [0])), ValueError, "machine must have learned nothing"),
     ],

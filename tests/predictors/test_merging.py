@@ -20,12 +20,9 @@ from sklearn.linear_model import LogisticRegression
 
 import venn
 from venn.maps.abers import VennAbers
-from venn.maps.merges import BrierMerge
-from venn.maps.one_vs_all_abers import OneVsAllAbers
 from venn.monitors.scorecard import Scorecard, SetScorecard
 from venn.monitors.sums import CalibrationBins
 from venn.online.checkpoint import pack, unpack
-from venn.online.figures import PooledCurves
 from venn.predictors.inductive import InductiveVenn
 from venn.predictors.inductive_abers import InductiveVennAbers
 from venn.predictors.inductive_base import Inductive
@@ -89,14 +86,6 @@ def predictor(make):
     return learned, said, Inductive.merge
 
 
-def calibrated(make):
-    def learned(part):
-        X, y, _ = part
-        return make().calibrate(X, [CLASSES[k] for k in y]) if len(y) else make()
-
-    return learned, lambda model: model.predict_proba(ASKED[0]).tobytes(), type(make()).merge
-
-
 def abers_of(part):
     X, y, _ = part
     model = VennAbers()
@@ -129,18 +118,6 @@ def carded(make, scorer):
     return of, lambda card: card.state, scorer.merge  # a text may round its sums the other way
 
 
-def curves_of(part):
-    _, y, p = part
-    record = venn.Record(CLASSES, ["model"])
-    for row, label in zip(p / p.sum(axis=1, keepdims=True), y.tolist(), strict=True):
-        record.update({"model": venn.Forecast(row, CLASSES)}, CLASSES[label])
-    return PooledCurves(record["model"]) if len(y) else PooledCurves()
-
-
-def curves_said(pooled):
-    return pooled.runs, pooled.counts.tolist(), {name: pooled[name] for name in pooled.names}
-
-
 def inductive(*parameters, **named):
     return lambda: InductiveVenn(Given(), *parameters, **named)
 
@@ -154,7 +131,6 @@ KINDS = {
     "ranks within classes": predictor(lambda: InductiveConformal(Given(), label_conditional=True, smoothed=False)),
     "weighted ranks": predictor(lambda: InductiveConformal(Given(), shift=SHIFT)),
     "abers": (abers_of, lambda model: (len(model), model.query_many(ASKED[0][:, 0]).tobytes()), VennAbers.merge),
-    "one against all": calibrated(lambda: OneVsAllAbers(CLASSES)),
     "bins": (
         bins_of,
         lambda monitor: (monitor.n, monitor.ece, monitor.reliability, monitor.state),
@@ -201,46 +177,6 @@ def test_an_empty_one_changes_nothing_and_the_other_half_does(kind):
     assert alike(said(merge(some, rest)), said(merge(rest, some)))
     assert not alike(said(merge(some, rest)), said(some))
     assert merge(empty, some) is not some
-
-
-@settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 10_000))
-def test_pooled_curves_are_sums_over_the_runs(seed):
-    rng = np.random.default_rng(seed)
-    runs = [examples(seed + i, int(rng.integers(1, 12))) for i in range(4)]
-    made = [curves_of(run) for run in runs]
-    pooled = at_random([*made, PooledCurves()], PooledCurves.merge, rng)
-    assert alike(curves_said(pooled), curves_said(at_random(made, PooledCurves.merge, rng)))
-    hits = [(p.argmax(axis=1) == y).astype(int) for _, y, p in runs]
-    for n in range(1, len(pooled) + 1):
-        seen = np.concatenate([hit[:n] for hit in hits])
-        assert pooled["accuracy"][n - 1] == seen.sum() / len(seen)
-    losses = [-math.log((p[i] / p[i].sum())[y[i]]) for _, y, p in runs for i in range(len(y))]
-    assert pooled["log_loss"][-1] == pytest.approx(naive.rounded_sum(losses, len(losses)), rel=1e-13)
-    assert pooled.runs == 4
-
-
-def test_one_run_pooled_is_its_record():
-    X, y, p = examples(5)
-    record = venn.Record(CLASSES, ["sets"])
-    for row, label in zip(p, y, strict=True):
-        record.update({"sets": venn.PredictionSet(row, CLASSES)}, CLASSES[label])
-    curves, pooled = record["sets"], PooledCurves(record["sets"])
-    for name in ("accuracy", "credibility", "confidence"):
-        assert np.allclose(pooled[name], getattr(curves, name), atol=1e-14, rtol=0)
-    assert np.allclose(pooled["error_0.1"] * np.arange(1, 41), curves.errors(0.1), atol=1e-12)
-    assert np.allclose(pooled["size_0.2"], curves.set_size(0.2), atol=1e-14)
-    with pytest.raises(ValueError, match="other must be curves of"):
-        pooled.merge(curves_of((X, y, p)))
-    with pytest.raises(TypeError, match="runs must be Curves"):
-        PooledCurves(record)
-    unclipped = venn.Record([0, 1], ["forecast"], clip=0)
-    for label in (0, 1):
-        unclipped.update({"forecast": venn.Forecast(np.array([1.0, 0.0]), (0, 1))}, label)
-    with pytest.raises(ValueError, match="runs must have finite steps, got log_loss infinite"):
-        PooledCurves(unclipped["forecast"])
-    with pytest.raises(KeyError, match="no curve 'brier'"):
-        pooled["brier"]
 
 
 # What scorecards say --------------------------------------------------------------------------------------------------
@@ -339,14 +275,11 @@ def test_predictors_that_differ_are_not_merged(name):
     ("one", "other", "says"),
     [
         (VennAbers(), 3, "other must be a VennAbers"),
-        (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES[:2]), "other must have the parameters"),
-        (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES, BrierMerge()), "other must have the parameters"),
         (CalibrationBins(4), CalibrationBins(5), "other must have the parameters"),
         (CalibrationBins(4), Scorecard(CLASSES), "other must be a CalibrationBins"),
         (Scorecard(CLASSES), Scorecard(CLASSES[::-1]), "other must have the parameters"),
         (Scorecard(CLASSES), Scorecard(CLASSES, clip=0.1), "other must have the parameters"),
         (Scorecard(CLASSES), SetScorecard(CLASSES), "other must be a Scorecard"),
-        (PooledCurves(), 3, "other must be PooledCurves"),
     ],
 )
 def test_parts_that_differ_are_not_merged(one, other, says):

@@ -36,7 +36,6 @@ TAKE = {
     "conformal": lambda classes: of_machine(classes).classes,
     "forecaster": lambda classes: venn.Forecaster(classes).classes,
     "prediction": lambda classes: venn.PredictionSet([0.5, 0.5], classes).classes,
-    "abers": lambda classes: venn.maps.OneVsAllAbers(classes).classes,
     "form": lambda classes: streams.Form(classes=classes).classes,
 }
 

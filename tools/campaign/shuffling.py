@@ -199,21 +199,10 @@ def check_abers(case: Case, machine: Any, rng: np.random.Generator, tally: Tally
     return lambda machine: venn.TransductiveVennAbers(machine, leave_one_out=leave_one_out).predict_one(case.x).pairs
 
 
-def multipliers(case: Case, codes: np.ndarray) -> list[float] | None:
-    """Return the multipliers of the whole bag by definition, in units of C."""
-    kernel = KERNELS[case.kernel][1]
-    bag = np.vstack([case.X, case.x])
-    if case.name == "hinge":
-        return conformal.multiplier(bag, codes, case.c, kernel, case.C)
-    return conformal.squares_multiplier(bag, codes, case.c, kernel, case.C)
-
-
 def check_conformal(case: Case, machine: Any, rng: np.random.Generator, tally: Tally) -> Callable[[Any], np.ndarray]:
     leave_one_out, seed = bool(rng.random() < 0.5), int(rng.integers(1000))
     conditional, smoothed = (bool(one) for one in rng.random(2) < 0.5)
-    pushed = case.name in ("hinge", "squares") and case.plain and case.kernel in CALM
-    pushed = pushed and rng.random() < 0.4 and (case.name != "hinge" or case.kernel.startswith("rbf"))
-    measure = venn.nonconformity.Multiplier() if pushed else venn.nonconformity.Margin(leave_one_out)
+    measure = venn.nonconformity.Margin(leave_one_out)
     shift = shift_of(case, rng)
 
     def model(machine: Any) -> Any:
@@ -226,7 +215,7 @@ def check_conformal(case: Case, machine: Any, rng: np.random.Generator, tally: T
     for j in range(case.c):
         codes = np.append(case.y, j).astype(int)
         rows = answer.leave_one_out(j) if leave_one_out else answer.scores(j)
-        values = multipliers(case, codes) if pushed else conformal.margins(rows.tolist(), codes.tolist())
+        values = conformal.margins(rows.tolist(), codes.tolist())
         every += values
         steps = [conformal.on_grid(value) for value in values]
         ratios = np.ones(case.c) if shift is None else shift.ratios

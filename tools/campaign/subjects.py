@@ -95,10 +95,6 @@ def journal() -> Any:
     return Path("some.db")
 
 
-def calibrated(kind: Any) -> Any:
-    return kind(CLASSES).calibrate(P, Y)
-
-
 def abers() -> Any:
     made = venn.maps.VennAbers()
     made.insert_many(P[:, 0], CODES == 0)
@@ -186,7 +182,7 @@ GOOD: dict[str, Callable[[], Any]] = {
     "machine": squares,
     "make": lambda: lambda key: venn.TransductiveVenn(squares()),
     "map": venn.maps.Platt,
-    "martingale": venn.monitors.SimpleMixture,
+    "martingale": venn.monitors.SimpleJumper,
     "mean": lambda: 2.0,
     "measure": venn.nonconformity.Margin,
     "merge": venn.maps.LogMerge,
@@ -325,7 +321,6 @@ OF_CALLS: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "CovariateShift": {"weight": lambda: venn.shifts.LogLinear([1.0, -0.5])},
     "FrozenScorer": {"estimator": lambda: LinearSVC().fit(X, Y)},
-    "PooledCurves": {"runs": lambda: record()["TransductiveVenn"]},
     "load": {"path": lambda: (venn.save("m.npz", squares()), "m.npz")[1], "name": lambda: "car"},
     "Watch": {"path": journal},
     "from_csv": {"path": csv, "label": lambda: "label", "name": lambda: "n", "shuffle": lambda: 0},
@@ -387,12 +382,10 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "Online by lot": lambda: venn.Online(
         venn.TransductiveVenn(squares()), venn.monitors.FloorWatch(0.5), labels=venn.online.Lot(0.5)
     ),
-    "OneVsAllAbers": lambda: calibrated(venn.maps.OneVsAllAbers),
     "Online": online,
     "Record": record,
     "Scorecard": lambda: carded(venn.monitors.Scorecard, block),
     "SetScorecard": lambda: carded(venn.monitors.SetScorecard, sets),
-    "PooledCurves": lambda: venn.online.PooledCurves(record()["TransductiveVenn"]),
     "Watch": lambda: venn.online.Watch(journal()),
     "RiverClassifier": river,
     "Forecaster of numbers": lambda: learned(venn.Forecaster(float, transductive=53), *NUMBERS),

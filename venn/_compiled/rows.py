@@ -70,34 +70,6 @@ def copy_row(source, into):  # type: ignore[no-untyped-def]
         into[i] = source[i]
 
 
-@compiled
-def copy_square(source, into, n):  # type: ignore[no-untyped-def]
-    """Copy the first n rows and columns of `source` to `into`; the two do not overlap."""
-    for r in range(n):
-        copy_row(source[r, :n], into[r])
-
-
-@compiled
-def magnitude(values, n):  # type: ignore[no-untyped-def]
-    """Return the sum of |values[i]| for i < n."""
-    total = 0.0
-    for i in range(n):
-        total += abs(values[i])
-    return total
-
-
-@compiled
-def largest(values, n):  # type: ignore[no-untyped-def]
-    """Return the largest |values[i]| for i < n; NaN if one is NaN."""
-    found = 0.0
-    for i in range(n):
-        if not abs(values[i]) <= found:
-            found = abs(values[i])
-            if found != found:
-                break
-    return found
-
-
 # ----------------------------------------------------------------------------------------------------------------- rows
 # Kernel rows: distances and products of one dense object with all stored ones, and what kernels make of them.
 #

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from msgspec.structs import replace
 
 import streams
@@ -146,46 +145,6 @@ class Columns:
     def _decimals(self, instead: str) -> str:
         return f"where the comma stands before decimals, give {self.where('decimal')} ,; else {instead}"
 
-    def declared(self, path: str) -> list[str]:
-        """Return options that declare the present content of a file, for a source that reads it as it grows.
-
-        Such a source must know classes, nominal values and fillings of gaps beforehand. None if options are not enough.
-        """
-        given = self.config.source
-        if given.label is None or not Path(path).is_file():
-            return []
-        skip = (*(given.skip or ()), *(() if given.id is None else (given.id,)))
-        one = Columns(replace(self.config, source=replace(given, skip=skip or None)))
-        try:
-            needed = one._best(path)
-        except (click.ClickException, OSError):
-            return []
-        if needed is None or "missing_texts" in needed.added:  # which is of files read whole
-            return []
-        final = needed.source(one.config.source)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            stream = Columns(replace(self.config, source=final)).read(path, None, False)
-        columns = dict(needed.columns)
-        for column, values in (final.nominal or {}).items():
-            if values is None:
-                found = [name.removeprefix(f"{column}=") for name in stream.features if name.startswith(f"{column}=")]
-                gaps = [""] if "" in found and len(found) > 1 else []  # a gap is a value, and the last: as in A,B,
-                found = [text for text in found if text or not gaps] + gaps
-                typed = all(map(_typeable, found[: len(found) - len(gaps)]))
-                columns[column] = {"nominal": _listed(found)} if typed else {"skip": None}
-        for column, fill in (final.fill or {}).items():
-            if fill == "median":
-                known = f"{np.median(stream.X[:, stream.features.index(column)]):.6g}"
-                columns[column] = {**columns.get(column, {}), "fill": known}
-        labels: dict[str, Any] = {} if stream.classes else {"numbers": True}
-        if stream.classes:
-            if not all(map(_typeable, stream.classes)):
-                return []
-            labels = {"classes": _listed(stream.classes)}
-        layout = {key: value for key, value in needed.added.items() if key != "drop_unlabelled"}
-        return Needed({**layout, **labels}, columns).written()
-
     def _best(self, data: str, commas: bool = False) -> Needed | None:
         """Return the options that read the file and keep most columns; None if options are not enough."""
         needed, found = self._needed(data, self.config.source.decimal)
@@ -318,10 +277,6 @@ def _listed(texts: Sequence[Any]) -> str:
     """Return texts as an option takes several."""
     quoted = [text if not set(text) & set(',"') else '"' + text.replace('"', '""') + '"' for text in map(str, texts)]
     return ",".join(quoted)
-
-
-def _typeable(text: Any) -> bool:
-    return bool(text) and text == text.strip()
 
 
 def _has_commas(trouble: Trouble) -> bool:

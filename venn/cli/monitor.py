@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import ExitStack
 from pathlib import Path
-from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -38,13 +37,12 @@ if TYPE_CHECKING:
 
 BLOCK = 64  # steps of a record between two checks of the clock
 SUNK = 3  # exit code
-NAP = 0.1  # seconds; the longest sleep, and the largest delay that is caught up
 #: Options for what is there already, by table and key.
 OF_JOURNALS = {("view", "json"), ("view", "once"), ("view", "serve"), *(("access", key) for key in DECLARED["access"])}
 OF_RECORDS = {
     ("predictor", "names"), ("source", "steps"), ("monitor", "level"), ("monitor", "run_length"),
     ("monitor", "floor"),
-    *(("view", key) for key in ("progress", "speed", "window", "out", "json")),
+    *(("view", key) for key in ("progress", "window", "out", "json")),
 }  # fmt: skip
 
 
@@ -93,13 +91,13 @@ def monitor(data: str, config: Config) -> None:
             raise click.UsageError("--once belongs to a journal")
         if holds_record(data):
             _refuse(config, OF_RECORDS, "does not go with a record, whose predictions are made")
-            shown = _of_record(data, chosen, settings, BLOCK if view.speed is None else 1)
+            shown = _of_record(data, chosen, settings)
         else:
             shown = _of_stream(data, chosen, settings, say)
         record, monitors = shown.record, shown.monitors
         if out is not None:
             make_folder(out)
-        status = _watch(shown, Pace(view.speed), view=not as_json)
+        status = _watch(shown, view=not as_json)
         if status:
             click.echo(f"interrupted at step {next(iter(monitors.values())).n} of {shown.total}", err=True)
         snapshots = {name: one.snapshot() for name, one in monitors.items()}
@@ -135,7 +133,7 @@ class Shown(NamedTuple):
     steps: Iterator[int]  #: each takes the monitors a step further, or several
 
 
-def _of_record(data: str, chosen: Learning, settings: Mapping[str, Any], every: int) -> Shown:
+def _of_record(data: str, chosen: Learning, settings: Mapping[str, Any]) -> Shown:
     """Return the steps of a record, to be watched again in blocks of `every`."""
     record = Record.load(data)
     if not len(record):
@@ -146,7 +144,7 @@ def _of_record(data: str, chosen: Learning, settings: Mapping[str, Any], every: 
         raise click.UsageError(f"{data} has the predictors {', '.join(record.names)}, not {', '.join(missing)}")
     monitors = monitors_of(record, chosen.config.predictor.names, **settings)
     total = length(record, chosen.config.source.steps)
-    steps = watch_record(record, monitors, total or 0, every)
+    steps = watch_record(record, monitors, total or 0, BLOCK)
     return Shown(record.data or data, total, record, {**monitors}, steps)
 
 
@@ -172,7 +170,7 @@ def _refuse(config: Config, heeded: Set[tuple[str, str]], why: str) -> None:
             raise click.UsageError(f"{config.where(*place)} {why}")
 
 
-def _watch(shown: Shown, pace: Pace, view: bool) -> int:
+def _watch(shown: Shown, view: bool) -> int:
     """Run the steps, with a live view or without; return the exit code, 0 at the end."""
     monitors = shown.monitors
 
@@ -189,7 +187,6 @@ def _watch(shown: Shown, pace: Pace, view: bool) -> int:
         for _ in shown.steps:
             if live is not None and live.due():
                 live.show(snapshots())
-            pace.wait(interrupt)
             if interrupt.pressed:
                 break
         if live is not None:
@@ -204,21 +201,3 @@ def _live(steps: Iterator[Any], record: Record, monitors: Watching) -> Iterator[
         for name, one in monitors.items():
             show(one, name, x, predictions, y)
         yield n
-
-
-class Pace:
-    """Limits the number of examples a second; None: no limit.
-
-    Time lost in a slow step, such as the first one, which compiles, is not caught up afterwards.
-    """
-
-    def __init__(self, speed: float | None) -> None:
-        self._gap = 0.0 if speed is None else 1 / speed
-        self._due = perf_counter()
-
-    def wait(self, interrupt: Interrupt) -> None:
-        """Wait until the next example is due, or until Ctrl-C."""
-        if self._gap:
-            self._due = max(self._due + self._gap, perf_counter() - NAP)
-            while not interrupt.pressed and (ahead := self._due - perf_counter()) > 0:
-                sleep(min(ahead, NAP))  # a sleep continues after a signal

@@ -262,8 +262,6 @@ class ViewTable(OptionTable, frozen=True, kw_only=True):
     """What a command shows and writes."""
 
     shuffles: Annotated[AtLeast1, Option("Orders of each data set: seeds 0, 1, ...", ("compare",))] = 3
-    speed: Annotated[Positive | None, Option(
-        "Examples a second.  [default: as fast as possible]", MONITOR, rare=MONITOR)] = None
     window: Annotated[Window, Option(
         "Number of latest examples in the means shown; nothing is forgotten.", MONITOR)] = 1000
     out: Annotated[Folder | None, Option(

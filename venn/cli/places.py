@@ -103,11 +103,9 @@ def _live(config: Config, kind: str, path: str, model: GivenModel | None) -> Sou
     given, numbers = config.source, config.where("source", "numbers")
     series = config.series
     if model is None and series.value is None and given.classes is None and not given.numbers:
-        holds = Columns(config).declared(path) if kind == "csv" else []
-        found = f"\nfor what {path} holds now, try: {' '.join(holds)}" if holds else ""
         raise click.UsageError(
             f"{config.where('source', 'classes')} must be declared for a live source, such as no,yes; {numbers} where "
-            f"labels are numbers{found}"
+            "labels are numbers"
         )
     if given.classes is not None and given.numbers:
         raise click.UsageError(f"{numbers} does not go with {config.where('source', 'classes')}")

@@ -36,7 +36,7 @@ from venn.cli.panels import (
     watched_columns,
 )
 from venn.cli.places import SourcePlace, open_place
-from venn.cli.predictors import INDUCTIVE, WINDOWED, default_predictors, with_adaptive, with_conformal
+from venn.cli.predictors import INDUCTIVE, PREDICTORS, WINDOWED, default_predictors, with_adaptive, with_conformal
 from venn.cli.scorer import NEW, given_model
 from venn.cli.series import live_panel, refuse_for_series
 from venn.cli.service import Service, Voice, known_sources, owns_terminal
@@ -194,6 +194,12 @@ def _check_answers(config: Config, of_numbers: bool) -> None:
 def _check_window(config: Config, names: Sequence[str]) -> None:
     """Refuse predictors that need no window, and what needs one where there is none."""
     window, watch = config.machine.window, config.monitor
+    unforgetting = [name for name in names if PREDICTORS.get(name, ("",))[0] == "hinge"]
+    if window is not None and unforgetting:
+        raise click.UsageError(
+            f"{config.where('machine', 'window')} does not go with {unforgetting[0]}, whose machine cannot forget: "
+            f"name {','.join(WINDOWED)}"
+        )
     inductive = [name for name in names if name in (*INDUCTIVE, *numbers.INDUCTIVE)]
     if window is not None and inductive:
         raise click.UsageError(

@@ -86,8 +86,7 @@ class ExampleTable:
 class PlacedTable(ExampleTable):
     """Table of the examples of a machine in which those of equal objects share a place.
 
-    Places are numbered from 0 on, without a gap: where the last example has left a place, the contents of the last
-    place move there. What a machine keeps by place, in arrays of its own, it moves itself.
+    Places are numbered from 0 on, without a gap.
 
     Attributes
     ----------
@@ -115,10 +114,6 @@ class PlacedTable(ExampleTable):
         """Return the place of examples of this object; where there are none, the one after the last."""
         return self._where.get(content, len(self._keys))
 
-    def at(self, place: int) -> Integers:
-        """Return the examples at a place, in order of arrival."""
-        return np.flatnonzero(self.places[: self.n] == place)
-
     def make_room(self, n: int) -> None:
         """Make room for `n` examples; capacities double."""
         super().make_room(n)
@@ -133,22 +128,6 @@ class PlacedTable(ExampleTable):
         self.append(code, weight)
         self.places[self.n - 1] = place
         return place
-
-    def remove(self, i: int) -> None:
-        """Take out the i-th example; later ones move up. Its place stays."""
-        super().remove(i)
-        self.places[i : self.n] = self.places[i + 1 : self.n + 1]
-
-    def drop(self, place: int) -> int:
-        """Give up a place without examples; return the last place, whose contents are to move there."""
-        del self._where[self._keys[place]]
-        key = self._keys.pop()
-        last = len(self._keys)
-        if place != last:
-            self._keys[place], self._where[key] = key, place
-            places = self.places[: self.n]
-            places[places == last] = place
-        return last
 
     @property
     def state(self) -> dict[str, Any]:

@@ -1,18 +1,34 @@
-"""A batch solve of one machine, where both its path and block pivoting fail."""
+"""One machine solved as a whole with one more example, where both its path and block pivoting fail."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
+from venn._compiled.buffers import Objects, Solved
+from venn._compiled.margin import certify, worst_residual
 from venn._compiled.path import ABOVE, BELOW
 from venn._compiled.solvers import descend, judge, scores_from
-from venn.machines.block_pivoting import RIDGE, SMALL, STEEP, Problem, Solution, exchanged, judged, settle
+from venn.machines.block_pivoting import (
+    RIDGE,
+    SMALL,
+    STEEP,
+    Problem,
+    Solution,
+    exchanged,
+    judged,
+    margin_from_states,
+    settle,
+)
 from venn.machines.interior import minimum
+from venn.machines.machine import NotConverged
 from venn.machines.threads import one_thread
 from venn.prediction import Floats, Integers
 
+SURE = 0.9  # of the tolerance: most that a certificate may find; the rest is for rounding that it misses
+GOOD = 0.5  # of the tolerance: a smaller residual needs no other method
 STEPS = 100  # of pairwise descent, for each object
 FEW = 100  # objects that take part in an interior point at first
 # Of the largest diagonal entry, see `minimum`. Where the first leaves too much rounding, another one mostly does not.
@@ -133,4 +149,112 @@ def batch_solve(problem: Problem, start: Solution) -> Iterator[Solution]:
             yield found
 
 
-GOOD = 0.5  # of the tolerance: a smaller residual needs no other method
+def feasible(C: float, beta: Floats, old: Floats, new: Floats) -> Floats:
+    """Return (m,) coefficients within the new masses that sum to 0, near the old ones as fractions of their bounds.
+
+    `old` and `new` are (2, m) masses of positive and negative examples.
+    """
+    positive = np.clip(beta + C * old[1], 0, C * old[0])
+    parts = np.array([positive, positive - beta])
+    parts *= np.divide(new, old, out=np.zeros_like(new), where=old > 0)
+    sums = parts.sum(axis=1, keepdims=True)
+    parts *= sums.min() / np.maximum(sums, 1e-300)
+    return parts[0] - parts[1]
+
+
+def copy_of(k: int, count: int, solved: Solved) -> Solved:
+    """Return machine k alone; its margin, which nobody writes to, is a view."""
+    own, m = slice(k, k + 1), int(solved.size[k])
+    return Solved(
+        solved.beta[own, :count].copy(), solved.score[own, :count].copy(), solved.state[own, :count].copy(),
+        solved.bias[own].copy(), solved.members[own, :m], solved.size[own].copy(), solved.inverse[own],
+        solved.spare[own], solved.drift[own].copy(),
+    )  # fmt: skip
+
+
+def backup_of(k: int, count: int, solved: Solved) -> Solved:
+    """Return machine k alone, with a copy of its margin too."""
+    machine = copy_of(k, count, solved)
+    m = int(machine.size[0])
+    return machine._replace(members=machine.members.copy(), inverse=machine.inverse[:, : m + 1, : m + 1].copy())
+
+
+def alone(machine: Solved) -> Solved:
+    """Return a copy of a machine without its margin."""
+    own = (machine.beta, machine.score, machine.state, machine.bias, machine.size, machine.drift)
+    beta, score, state, bias, size, drift = (values.copy() for values in own)
+    return machine._replace(beta=beta, score=score, state=state, bias=bias, size=size, drift=drift)
+
+
+def residual_of(count: int, C: float, objects: Objects, solved: Solved) -> float:
+    """Return a machine's worst violation of the optimality conditions, scores from the kernel; NaN if not finite."""
+    if not (np.isfinite(solved.score).all() and np.isfinite(solved.beta).all()):
+        return np.nan  # comparisons would not notice it
+    return worst_residual(count, C, objects, solved)
+
+
+def build_margin(problem: Problem, objects: Objects, solved: Solved, apart: bool) -> Solved:
+    """Return a machine with the margin of `margin_from_states`; its scores are from the kernel."""
+    count = problem.total.size
+    members, inverse = margin_from_states(problem, solved.beta[0, :count], solved.state[0, :count], apart)
+    solved.size[0] = members.size
+    solved = solved._replace(members=members[None], inverse=inverse[None])
+    certify(0, problem.scale, problem.tolerance, count, problem.C, objects, solved)
+    return solved
+
+
+def near(problem: Problem, start: Solution) -> Iterator[Solution]:
+    """Yield what an interior point of few objects finds."""
+    with one_thread():
+        found = solved_near(problem, start)
+    yield found
+
+
+def pivoted(problem: Problem, start: Solution) -> Iterator[Solution]:
+    """Yield what block pivoting makes of feasible coefficients."""
+    with one_thread():
+        beta, score = start.beta.copy(), np.empty(start.beta.size)
+        state = settle(problem, beta, problem.near)
+        scores_from(beta, 0.0, problem.kernel, beta.size, score)
+        found = exchanged(problem, Solution(beta, score, state, np.inf))
+    yield found
+
+
+def solved_anew(
+    before: Objects, after: Objects, solved: Solved, k: int, count: int, scale: float, C: float, tolerance: float
+) -> Solved:
+    """Return machine k for the masses `after` of its examples, in arrays (1, count) of its own; `solved` stays.
+
+    Raises
+    ------
+    NotConverged
+        The machine misses the tolerance.
+    """
+    old, new = (
+        np.array([of.positive[0, :count], of.total[0, :count] - of.positive[0, :count]]) for of in (before, after)
+    )
+    best = machine = copy_of(k, count, solved)
+    best.drift[0] = least = np.inf
+    problem = Problem(after.kernel[:count], after.positive[0, :count], after.total[0, :count], C, scale, tolerance)
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN is refused below
+        start = Solution(feasible(C, machine.beta[0], old, new), machine.score[0], machine.state[0], np.inf)
+        for solution in chain.from_iterable(way(problem, start) for way in (near, pivoted, batch_solve)):
+            least = min(least, solution.violation)
+            if not solution.violation <= min(SURE * tolerance, best.drift[0]):
+                continue
+            machine.beta[0], machine.state[0] = solution.beta, solution.state
+            machine.score[0] = np.where(np.abs(solution.state) == 1, solution.state, solution.score)
+            machine.bias[0] = solution.score[0] - problem.kernel[0, :count] @ solution.beta
+            for apart in (False, True):
+                moved = build_margin(problem, after, alone(machine), apart)
+                if moved.size[0] < (np.abs(moved.state) == 1).sum():
+                    continue  # nobody would watch those left out
+                worst = float(np.max([solution.violation, residual_of(count, C, after, moved)]))
+                if worst < best.drift[0]:
+                    best = moved
+                    best.drift[0] = worst
+                if worst <= GOOD * tolerance:
+                    return best
+    if best.drift[0] <= SURE * tolerance:
+        return best
+    raise NotConverged(f"residual must be at most {tolerance:.3g}, got {least:.3g} with one more example")

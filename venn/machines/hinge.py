@@ -11,23 +11,22 @@ from numpy.typing import NDArray
 
 from venn._compiled.buffers import HELD, REBUILD, UNSOLVED, UPDATE, Objects, Scratch, Solved
 from venn._compiled.margin import certify, commit_step, place, worst_residual
-from venn._compiled.path import ABOVE, BELOW, EVENTS, MIDDLE
+from venn._compiled.path import EVENTS
 from venn._compiled.rows import add_rows
 from venn._compiled.solvers import judge, tolerance_of
 from venn._compiled.step import PART, solve_step
 from venn.machines.base import PlacedTable
-from venn.machines.batch_solve import FEW
+from venn.machines.batch_solve import SURE, backup_of, solved_anew
 from venn.machines.block_pivoting import SMALL, Problem, Solution, exchanged, margin_from_states
 from venn.machines.hinge_hypotheses import HingeBuffers, HingeQuestion, Listing, OneVsAllHypotheses, Spans, mirrored
 from venn.machines.kernels import proximities
 from venn.machines.machine import Bag, NotConverged
-from venn.machines.other_masses import SURE, backup_of, move_masses, move_one
 from venn.machines.store import Content, ObjectStore, StoreWeighing, all_one
 from venn.machines.threads import one_thread, side_by_side
 from venn.parameters import integer
 from venn.prediction import Floats, Integers, Label
 from venn.saved import component, own, param, restored_float, state
-from venn.turns import asks, changes
+from venn.turns import asks
 
 MANY, SHARE = 150, 0.25  # most objects that may change on a path: number and share of all, see `changes_of_a_path`
 
@@ -123,11 +122,6 @@ class OneVsAllSVM(StoreWeighing):
 
     #: Leave-one-out scores are first-order approximations: see `leave_one_out_bag`.
     exact_leave_one_out = False
-
-    @property
-    def unique_multipliers(self) -> bool:
-        """Whether its Lagrange multipliers are unique: where the kernel is strictly positive definite."""
-        return bool(getattr(self.kernel, "strictly_positive", True))
 
     threads: int = param(integer, 1, default=1, kw_only=True, unsaid=all_one)
     _listing: Listing = state(start=own(lambda machine: Listing(machine.class_weights)), within=True)
@@ -278,12 +272,6 @@ class OneVsAllSVM(StoreWeighing):
         itself = float(kernel[p, p])
         return max(self._scale, itself, float(kernel[0, 0] + itself - 2.0 * kernel[p, 0]), 1e-300)
 
-    def _scale_of_all(self) -> float:
-        kernel, m = self._buffers.objects.kernel, self._stored
-        itself = kernel.diagonal()[:m]
-        away = itself - 2.0 * kernel[0, :m]
-        return max(0.0, float(itself.max(initial=0.0)), float(away.max() + kernel[0, 0]) if m else 0.0)
-
     def _solved_for(self, x: Content, key: bytes, weight: float) -> OneVsAllHypotheses:
         supposed = self._unit * weight
         self.forget()
@@ -371,14 +359,9 @@ class OneVsAllSVM(StoreWeighing):
                 worst = self._walk(k, side, p, count, scale, tolerance, weight)
                 if branches.commit[k, side] != UNSOLVED:
                     return worst
-            # With a small margin a batch solve costs less than most paths that fail, and it has a bound.
-            for path in (True,) if b.solved.size[k] > FEW else (False, True):
-                try:
-                    machine, _ = move_one(before, after, b.solved, k, count, scale, self.C, tolerance, path)
-                    break
-                except NotConverged:
-                    continue
-            else:
+            try:
+                machine = solved_anew(before, after, b.solved, k, count, scale, self.C, tolerance)
+            except NotConverged:
                 return found.violation
             found = Solution(machine.beta[0], machine.score[0], machine.state[0], 0.0)
             commit, drift = HELD, float(machine.drift[0])
@@ -500,99 +483,3 @@ class OneVsAllSVM(StoreWeighing):
         b.make_margin_room(m)
         solved = b.solved
         solved.size[k], solved.members[k, :m], solved.inverse[k, : m + 1, : m + 1] = m, members, inverse
-
-    @changes
-    def unlearn_one(self, i: int = 0) -> None:
-        """Forget one example: the machines are then those that have learned all others.
-
-        Each machine follows its exact solution while the example's weight goes linearly to 0. A machine
-        that did not depend on the example stays as it is. An object without examples is removed too.
-
-        Predictors that number their steps, as `Conformal` does, need a `SlidingWindow` around the machine.
-
-        Parameters
-        ----------
-        i : int from 0 to n - 1, default 0
-            Place of the example in order of arrival; later ones move up.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For any other `i`; nothing changes.
-        NotConverged
-            When a solution misses the tolerance even after a batch solve; nothing changes.
-
-        References
-        ----------
-        Cauwenberghs & Poggio (2000), "Incremental and decremental support vector machine learning".
-
-        Examples
-        --------
-        >>> import venn
-        >>> machine = venn.OneVsAllSVM(venn.RBF(1.0), C=1, classes=["no", "yes"])
-        >>> for x, y in [([0.0], "no"), ([1.0], "yes"), ([0.1], "no"), ([1.2], "yes")]:
-        ...     machine.learn_one(x, y)
-        >>> machine.unlearn_one()
-        >>> machine.n
-        3
-        """
-        i = self._leaving(i)
-        examples, b, count = self._examples, self._buffers, self._stored
-        p, label, weight = int(examples.places[i]), int(examples.codes[i]), float(examples.weights[i])
-        there = examples.at(p)
-        others = there[there != i]
-        left = list(zip(examples.codes[others].tolist(), examples.weights[others].tolist(), strict=True))
-        objects, solved, signs = b.objects, b.solved, self.signs[:, label]
-        sizes = objects.sizes - (self._joining[label] > 0)
-        one_class = (sizes[:, 0] == 0) | (sizes[:, 0] == sizes[:, 1])
-        # Beyond its level an example plays no part in the solution; but an empty margin's bias may depend on it.
-        beyond = np.where(signs > 0, ABOVE, BELOW)
-        idle = ~one_class & (solved.state[:, p] == beyond) & (solved.size > 0)
-        positive, total = objects.positive[:, :count].copy(), objects.total[:, :count].copy()
-        positive[:, p], total[:, p] = self._masses_at(others).T
-        scale = max(self._scale, 1e-300)
-        try:
-            moved = move_masses(
-                objects, solved, count, scale, self.C, positive, total, tolerance_of(self.C, scale),
-                np.flatnonzero(~one_class & ~idle).tolist(),
-            )  # fmt: skip
-        except NotConverged as error:
-            raise NotConverged(f"{error}: example {i} is not unlearned") from error
-        self.forget()
-        b.take(moved)
-        self._spans.forget_machines(list(moved))
-        objects.positive[:, p], objects.total[:, p], objects.sizes[:] = positive[:, p], total[:, p], sizes
-        solved = b.solved
-        for k in np.flatnonzero(one_class).tolist():
-            sign = 1 if sizes[k, 0] > 0 else -1
-            solved.beta[k, :count], solved.score[k, :count], solved.bias[k] = 0.0, sign, sign
-            solved.state[k, :count] = np.where(objects.total[k, :count] > 0, 2 * sign, MIDDLE)
-            solved.size[k], solved.drift[k] = 0, 0.0
-            self._spans.forget_machines([k])
-        lowered = np.where(signs > 0, positive[:, p], total[:, p] - positive[:, p])
-        solved.state[idle & (lowered == 0), p] = MIDDLE  # a step of height zero is no step
-        examples.remove(i)
-        self._listing.recount(p, (label, weight), left)
-        if not left:
-            self._drop(p)
-        self._scale = self._scale_of_all()
-        if self.n == 0:
-            self._store.clear()
-
-    def _drop(self, p: int) -> None:
-        """Remove object p, at which no example is left; the last one takes its place."""
-        last = self._examples.drop(p)
-        if p != last:
-            self._buffers.move(last, p)
-            self._spans.move(last, p)
-        self._listing.move(last, p)
-        self._store.drop(p, last)
-
-    def _masses_at(self, examples: Integers) -> Floats:
-        """Return the (machines, 2) masses of these examples of one object: of the positive ones, and of all.
-
-        They are summed in order of arrival: so every bit is as if no other examples had ever come.
-        """
-        masses = np.zeros((examples.size + 1, len(self.signs), 2))
-        masses[1:] = self._joining[self._examples.codes[examples]] * self._examples.weights[examples, None, None]
-        return masses.cumsum(axis=0)[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,17 +125,6 @@ class HingeBuffers:
             solved.drift[k] = machine.drift[0]
             solved.size[k], solved.members[k, :m] = m, machine.members[0, :m]
             solved.inverse[k, : m + 1, : m + 1] = machine.inverse[0, : m + 1, : m + 1]
-
-    def move(self, last: int, p: int) -> None:
-        """Let the last object take the place of another one, which no machine depends on."""
-        kernel, solved = self.objects.kernel, self.solved
-        members = solved.members
-        members[(members == last) & (np.arange(members.shape[1]) < solved.size[:, None])] = p
-        kernel[p, :last] = kernel[last, :last]
-        kernel[p, p] = kernel[last, last]
-        kernel[:last, p] = kernel[p, :last]
-        for values in (self.objects.positive, self.objects.total, solved.beta, solved.score, solved.state):
-            values[:, p] = values[:, last]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -280,18 +269,9 @@ class Spans:
             return
         self.known[:, :count] = self._supposed[sides, np.arange(len(sides)), :count]
 
-    def forget_machines(self, machines: list[int]) -> None:
-        """Drop the spans by machines that have changed."""
-        self.known[machines] = np.nan
-
     def forget_object(self, p: int) -> None:
         """Drop the spans of an object: its place holds another one now."""
         self.known[:, p : p + 1] = np.nan
-
-    def move(self, p: int, to: int) -> None:
-        """Move the spans of an object."""
-        known = self.known[:, p : p + 1]
-        self.known[:, to : to + 1] = known if known.size else np.nan
 
     @property
     def state(self) -> dict[str, Any]:
@@ -390,23 +370,6 @@ class Listing:
         """Count no example at object p, which is new."""
         self.first[p] = self.equal[p] = 0
 
-    def recount(self, p: int, gone: tuple[int, float], left: Sequence[tuple[int, float]]) -> None:
-        """Count the examples left at object p, by class and weight in order of arrival, after one that is gone."""
-        self.equal[p] = 0
-        for label, weight in (gone, *left):
-            self.extras.pop((p, label, weight), None)
-        for label, weight in left:
-            self.add(p, label, weight)
-
-    def move(self, last: int, p: int) -> None:
-        """Let the last object take the place of another one, without examples."""
-        for values in (self.first, self.first_weight, self.equal):
-            values[p] = values[last]
-        self.equal[last] = 0
-        if self.extras:
-            numbers = self.extras.items()
-            self.extras = {(p if q == last else q, code, weight): n for (q, code, weight), n in numbers}
-
     @property
     def state(self) -> dict[str, Any]:
         """In which order the further examples stand; their numbers follow from the examples."""
@@ -455,15 +418,6 @@ class HingeQuestion(NamedTuple):
 def mirrored(values: Floats) -> Floats:
     """Return (2, m) values by class from those (1, m) of the first class's machine."""
     return np.concatenate([values, -values])
-
-
-class HingeSums(NamedTuple):
-    """Sums of coefficients and of weights at each object, for classes of equal weights."""
-
-    negative: Floats  #: (c, objects) coefficients of each class's machine, if the new object is of another class
-    positive: Floats  #: (c, objects) and if it is of this class
-    mass: Floats  #: (c, objects) weights of the examples of each class
-    total: Floats  #: (objects,) weights of all examples
 
 
 class OneVsAllHypotheses(BaseHypotheses):
@@ -568,22 +522,3 @@ class OneVsAllHypotheses(BaseHypotheses):
         weights = np.append(examples.weights[: examples.n] * by_class[codes], new)
         shares: Floats = (betas / np.where(total > 0, total, 1.0))[:, np.append(places, asked.test)] * weights
         return shares.T if self.test_scores.size > 2 else mirrored(shares).T
-
-    def sums(self) -> HingeSums:
-        """Return the sums of coefficients and of weights at each object.
-
-        Raises
-        ------
-        ValueError
-            Classes differ in weight: then there is no one sum for all hypotheses.
-        """
-        self.check_current()
-        weights, betas, objects = self.asked.distinct.class_weights, self.asked.branches.beta, self.asked.objects
-        if len(betas) > 2:
-            raise ValueError(f"class_weights must be equal for one sum of coefficients, got {weights.tolist()!r}")
-        (negative, positive), mass, total = betas, objects.positive, objects.total[0]
-        if self.test_scores.size == 2:
-            first, second = positive[0], negative[0]  # of the first class's machine, as the first and the second class
-            mass = np.array([mass[0], total - mass[0]])
-            negative, positive = np.array([second, -first]), np.array([first, -second])
-        return HingeSums(negative, positive, mass, total)

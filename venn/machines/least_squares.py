@@ -98,7 +98,6 @@ class LeastSquaresSVM(StoreWeighing):
     """
 
     exact_leave_one_out = True
-    unique_multipliers = True
 
     _system: RidgeSystem = state(start=own(methodcaller("_new_system")), within=True)
 

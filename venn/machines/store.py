@@ -92,10 +92,6 @@ class DenseObjects:
         """Return the features by column of the objects at some places."""
         return self.columns[:, places]
 
-    def drop(self, place: int, last: int) -> None:
-        """Remove an object; the last one takes its place."""
-        self.columns[:, place] = self.columns[:, last]
-
     def remove(self, place: int, n: int) -> None:
         """Remove one of n objects; later ones move up."""
         self.columns[:, place : n - 1] = self.columns[:, place + 1 : n].copy()
@@ -180,12 +176,6 @@ class SparseObjects(SparsePool):
     def of(self, places: Integers) -> Floats:
         """Return no features: readers of whole columns do not use sparse ones."""
         return NONE
-
-    def drop(self, place: int, last: int) -> None:
-        """Remove an object; the last one takes its place."""
-        self._gone += int(self._stops[place] - self._starts[place])
-        self._starts[place], self._stops[place] = self._starts[last], self._stops[last]
-        self._tidy(last)
 
     def remove(self, place: int, n: int) -> None:
         """Remove one of n objects; later ones move up."""
@@ -310,11 +300,6 @@ class ObjectStore:
     def of(self, places: Integers) -> Floats:
         """Return the features by column of the objects at some places; empty where they are sparse."""
         return self._objects.of(places)
-
-    def drop(self, place: int, last: int) -> None:
-        """Remove the object at a place; the last one takes its place."""
-        self._objects.drop(place, last)
-        self.n = last
 
     def remove(self, place: int, n: int) -> Content:
         """Remove one of n objects, and return it; later ones move up."""

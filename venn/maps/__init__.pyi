@@ -12,6 +12,5 @@ from .isotonic import Isotonic as Isotonic
 from .merges import BrierMerge as BrierMerge
 from .merges import LogMerge as LogMerge
 from .one_vs_all import OneVsAll as OneVsAll
-from .one_vs_all_abers import OneVsAllAbers as OneVsAllAbers
 from .platt import Platt as Platt
 from .temperature import Temperature as Temperature

@@ -12,7 +12,6 @@ from .bounds import DeviationBand as DeviationBand
 from .bounds import ForwardEProcess as ForwardEProcess
 from .bounds import StitchedBound as StitchedBound
 from .calibration import brier as brier
-from .calibration import classwise_ece as classwise_ece
 from .calibration import compare as compare
 from .calibration import ece as ece
 from .calibration import log_loss as log_loss
@@ -29,14 +28,10 @@ from .key_evidence import KeyEvidence as KeyEvidence
 from .losses import Accuracy as Accuracy
 from .losses import Cost as Cost
 from .losses import Coverage as Coverage
-from .martingales import BetaPlugIn as BetaPlugIn
 from .martingales import CellJumper as CellJumper
 from .martingales import CompositeJumper as CompositeJumper
-from .martingales import PlugIn as PlugIn
 from .martingales import Power as Power
 from .martingales import SimpleJumper as SimpleJumper
-from .martingales import SimpleMixture as SimpleMixture
-from .martingales import Sleeper as Sleeper
 from .monitor import Monitor as Monitor
 from .rankings import AgainstFirst as AgainstFirst
 from .rankings import AmongAll as AmongAll

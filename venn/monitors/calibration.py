@@ -45,10 +45,10 @@ def ece(proba: Any, truth: Any, bins: Bins | None = None) -> float:
     Parameters
     ----------
     proba : (n,) or (n, c) float64 in [0, 1]
-        For distributions the predicted class is used; `classwise_ece` uses all classes.
+        For distributions the predicted class is used.
     truth : (n,) of 0 and 1, or class codes
     bins : Bins, default WidthBins(10)
-        `WidthBins`, `MassBins`, or an object with the same method.
+        `WidthBins`, or an object with the same method.
 
     Raises
     ------
@@ -67,37 +67,6 @@ def ece(proba: Any, truth: Any, bins: Bins | None = None) -> float:
     """
     p, y = _events(proba, truth)
     return calibration_error(*count_bins(place(p, cuts_of(bins, p)), p, y))
-
-
-def classwise_ece(proba: Any, truth: Any, bins: Bins | None = None) -> Floats:
-    """Return (c,) the expected calibration error of each class, as the event that it is the label.
-
-    Their mean is known as the static or classwise calibration error.
-
-    Parameters
-    ----------
-    proba : (n, c) float64
-    truth : (n,) class codes
-    bins : Bins, default WidthBins(10)
-
-    Raises
-    ------
-    ValueError
-        `proba` has no column for each class.
-
-    References
-    ----------
-    Nixon et al. (2019), "Measuring calibration in deep learning"; Kull et al. (2019), "Beyond temperature scaling".
-
-    Examples
-    --------
-    >>> classwise_ece([[0.25, 0.75], [0.25, 0.75]], [1, 1])
-    array([0.25, 0.25])
-    """
-    p, y = forecasts(proba, truth)
-    if p.ndim == 1:
-        raise ValueError(f"proba must have shape (n, c), got {p.shape}")
-    return np.array([ece(np.ascontiguousarray(column), y == k, bins) for k, column in enumerate(p.T)])
 
 
 @dataclass(frozen=True, eq=False)

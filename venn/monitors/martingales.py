@@ -9,11 +9,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from venn._compiled import martingales as compiled
-from venn._compiled.martingales import CELLS, EPSILONS, WIDTH, no_bets, run_cells
-from venn.monitors.sums import OfNumbers, restored_memory
-from venn.parameters import LARGEST_INTEGER, fraction, integer, is_number, optional, with_methods
+from venn._compiled.martingales import EPSILONS, WIDTH, no_bets, run_cells
+from venn.monitors.sums import OfNumbers
+from venn.parameters import fraction, is_number, with_methods
 from venn.prediction import Floats
-from venn.saved import component, own, param, restored_codes, state
+from venn.saved import component, param
 
 # -------------------------------------------------------------------------------------------------------------- betting
 # The base of test martingales: checked p-values, a compiled bet.
@@ -67,8 +67,6 @@ class Bettor(OfNumbers):
 
 
 # ---------------------------------------------------------------------------------------------------------- martingales
-
-FINEST = 4096  # grid of a Sleeper
 
 
 def _rate(name: str, value: Any) -> float:
@@ -128,152 +126,6 @@ class Power(Bettor):
     def constants(self) -> Any:
         """kappa and its logarithm."""
         return self.kappa, math.log(self.kappa)
-
-
-def _restored_sums(name: str, memory: Any, size: int) -> Floats:
-    """Return the memory of a `SimpleMixture` in a state: below 0 its series would not end."""
-    found = restored_memory(name, memory, size)
-    if not (found[2:] >= 0).all():
-        raise ValueError(f"{name} must have no sums below 0, got {found[2:].tolist()}")
-    return found
-
-
-@component
-class SimpleMixture(Bettor):
-    """The mean of all power martingales, kappa drawn uniformly from (0, 1).
-
-    S = integral of kappa^m e^((1 - kappa) L) over kappa from 0 to 1, where m is the number of p-values not
-    below 1e-12 and L = -sum of ln max(p, 1e-12). It is computed afresh at each step from m and L, by a
-    series, by quadrature, or by Stirling's formula, whichever is shorter; the error of ln S is at most about 1e-12
-    and the time does not grow with n.
-
-    Theorem: a test martingale, see `Bettor`. Memory: 4 floats.
-
-    References
-    ----------
-    Vovk, Nouretdinov & Gammerman (2003), "Testing exchangeability on-line".
-
-    Examples
-    --------
-    >>> martingale = SimpleMixture()
-    >>> martingale.update(1.0)
-    >>> round(math.exp(martingale.log), 12)
-    0.5
-    """
-
-    _run = staticmethod(compiled.run_mixture)
-
-    size = 4  # as of `Power`
-
-    _memory: Floats = state(_restored_sums, own(lambda one: one.size), start=own(lambda one: one.begin()))
-
-
-def _restored_cells(name: str, memory: Any, size: int) -> Floats:
-    """Return the memory of a `PlugIn` in a state: those of its window are numbers of cells."""
-    cells = restored_memory(name, memory, size)[6 + CELLS : -(CELLS + 1)]
-    restored_codes(f"window of {name}", cells, cells.shape, 0, CELLS, np.float64)
-    return memory
-
-
-@component
-class PlugIn(Bettor):
-    """The plug-in martingale: f is a kernel density estimate from the earlier p-values.
-
-    p-values are counted in 256 equal cells. The density is constant within cells: counts smoothed by a
-    Gaussian kernel, cut off at 6 bandwidths and reflected at 0 and at 1, so that it integrates to 1; the
-    bandwidth is 1.06 sd m^(-1/5) for m p-values in memory, at least one cell, and is chosen anew after m / 16 steps.
-    It is mixed with the uniform density, which has the share max(`uniform`, 10 / (10 + m)).
-
-    Theorem: a test martingale, see `Bettor`: f depends on earlier p-values only and integrates to 1.
-    Memory: 519 floats, and `window` more. Without a window all p-values are remembered, which is best against a
-    lasting departure; with one, a change after a long calm is learned as quickly as an early one.
-
-    Parameters
-    ----------
-    uniform : float in (0, 1), default 0.05
-        Least share of the uniform density: no step divides the capital by more than 1 / uniform.
-    window : int >= 1 or None, default None
-        Number of last p-values that the density is estimated from; None: all.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not as described.
-
-    References
-    ----------
-    Fedorova, Gammerman, Nouretdinov & Vovk (2012), "Plug-in martingales for testing exchangeability on-line",
-    where the density is estimated from all p-values at each step.
-
-    Examples
-    --------
-    >>> martingale = PlugIn()
-    >>> path = martingale.update_many([0.01] * 50)
-    >>> bool(path[-1] > 100)
-    True
-    """
-
-    _run = staticmethod(compiled.run_plug_in)
-
-    uniform: float = param(fraction, default=0.05)
-    window: int | None = param(optional, integer, 1, LARGEST_INTEGER, default=None, sized=True)
-
-    _memory: Floats = state(_restored_cells, own(lambda one: one.size), start=own(lambda one: one.begin()))
-
-    @property
-    def constants(self) -> Any:
-        """The share and the window."""
-        return self.uniform, self.window or 0
-
-    @property
-    def size(self) -> int:
-        """Steps, ln S, since, bandwidth, sum, squares; counts; the cells of the window; the kernel."""
-        return 6 + CELLS + (self.window or 0) + CELLS + 1
-
-
-@component
-class BetaPlugIn(Bettor):
-    """A plug-in martingale: f is the beta density with the mean and variance of the earlier p-values.
-
-    Ten uniform p-values are assumed before the first. Both parameters are kept within [0.01, 1000], and the density
-    is mixed with the uniform one. Within 1e-12 of an end of [0, 1] the beta density is replaced by its mean there,
-    or by a bound just below it, so that p = 0 and p = 1 are possible.
-
-    Theorem: a test martingale, see `Bettor`; with that bound f may integrate to less than 1, by no more
-    than 2e-9 of its mass within 1e-12 of an end, which keeps all the guarantees. Memory: 4 floats.
-
-    Parameters
-    ----------
-    uniform : float in (0, 1), default 0.05
-        Share of the uniform density: no step divides the capital by more than 1 / uniform.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not as described.
-
-    References
-    ----------
-    Fedorova, Gammerman, Nouretdinov & Vovk (2012), for plug-in martingales in general.
-
-    Examples
-    --------
-    >>> martingale = BetaPlugIn()
-    >>> path = martingale.update_many([0.01] * 50)
-    >>> bool(path[-1] > 80)
-    True
-    """
-
-    _run = staticmethod(compiled.run_beta)
-
-    size = 4  # steps, ln S, sum, squares
-
-    uniform: float = param(fraction, default=0.05)
-
-    @property
-    def constants(self) -> Any:
-        """The share."""
-        return (self.uniform,)
 
 
 class Jumpers(Bettor):
@@ -406,70 +258,3 @@ class CellJumper(Bettor):
     def begin(self) -> Floats:
         """Return the memory before the first step: equal shares, equal cells."""
         return no_bets(1)[0]
-
-
-def _fine(name: str, grid: Any) -> int:
-    """Return the size of a grid, or say what it must be."""
-    found = integer(name, grid, 2)
-    if found > FINEST:
-        raise ValueError(f"{name} must be an integer from 2 to {FINEST}, got {grid!r}: it has grid^2 bettors")
-    return found
-
-
-@component
-class Sleeper(Bettor):
-    """The Sleeper/Stayer: its capital sleeps, and a little wakes at every step, in case a change begins just now.
-
-    For thresholds a and levels b in {1/g, ..., (g-1)/g}, g = `grid`, there is a bettor (a, b) whose bet is b/a where
-    p <= a and (1-b)/(1-a) where p > a: it expects the share b of p-values at or below a. All capital sleeps
-    at first. At each step the bettors bet what they have; then the share `rate` of the sleeping capital wakes
-    and is divided equally among all (g-1)^2. Capital that is awake stays awake, so memory does not grow:
-
-        S_n = (1-rate)^n + sum over m < n of rate (1-rate)^m times the mean over (a, b) of the product of
-              its bets at steps m + 2, ..., n,
-
-    the mean, over bettors and over geometrically distributed times of waking, of what each has won since. So a
-    change after a calm of m steps costs ln(1 / rate) + 2 ln(g-1) + m `rate` in ln S at most, instead of all that
-    a bettor would have lost before it. The bettors with a = b do not bet: S never falls below 1 / (g-1).
-
-    Theorem: a test martingale, see `Bettor`. Memory: 2 + 2 (g-1)^2 floats.
-
-    Parameters
-    ----------
-    rate : float in (0, 1), default 0.001
-    grid : int from 2 to 4096, default 10
-
-    Raises
-    ------
-    TypeError, ValueError
-        A parameter is not as described.
-
-    References
-    ----------
-    Vovk, Gammerman & Shafer (2022), chapter 9, the Sleeper/Stayer.
-
-    Examples
-    --------
-    >>> martingale = Sleeper()
-    >>> calm = martingale.update_many([0.1, 0.3, 0.5, 0.7, 0.9] * 100)
-    >>> bool(martingale.update_many([0.05] * 30)[-1] > 20)
-    True
-    """
-
-    _run = staticmethod(compiled.run_sleeper)
-
-    rate: float = param(fraction, default=0.001)
-    grid: int = param(_fine, default=10, sized=True)
-
-    @property
-    def constants(self) -> Any:
-        """What falls asleep and wakes, and the two bets of each bettor."""
-        k, kept = (self.grid - 1) ** 2, 1 - self.rate
-        a, b = (grid.ravel() for grid in np.mgrid[1 : self.grid, 1 : self.grid] / self.grid)
-        first = [math.log1p(-self.rate), self.rate / kept / k, self.grid]
-        return np.concatenate([first, b / a / kept, (1 - b) / (1 - a) / kept])
-
-    @property
-    def size(self) -> int:
-        """Steps, ln S; of each bettor the capital and its power."""
-        return 2 + 2 * (self.grid - 1) ** 2

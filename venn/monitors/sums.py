@@ -241,30 +241,6 @@ class WidthBins(Parameters):
         return np.arange(1, self.bins) / self.bins
 
 
-@component
-class MassBins(Parameters):
-    """Bins that hold equally many forecasts, as nearly as possible: equal forecasts share a bin.
-
-    Of n probabilities in increasing order, counted from 0, cut i is number floor(i n / bins).
-
-    Parameters
-    ----------
-    bins : int >= 1, default 10
-
-    Examples
-    --------
-    >>> MassBins(2).cuts(np.array([0.1, 0.2, 0.2, 0.4]))
-    array([0.2])
-    """
-
-    bins: int = param(integer, 1, LARGEST_INTEGER, default=10)
-
-    def cuts(self, probabilities: Floats) -> Floats:
-        """Return the cuts."""
-        ranks = np.arange(1, self.bins) * len(probabilities) // self.bins
-        return np.sort(probabilities)[ranks]
-
-
 def cuts_of(bins: Bins | None, p: Floats) -> Floats:
     """Return the cuts between the bins, by default `WidthBins(10)`, or say what is wrong with them."""
     wanted = "an object with a method 'cuts', such as WidthBins(10)"

@@ -1,12 +1,9 @@
 """The public names and the modules that have them: what a type checker reads, and what is imported at first use."""
 
-from .multipliers import Multiplier as Multiplier
 from .own import OwnScore as OwnScore
 from .own import Share as Share
 from .probabilities import APS as APS
 from .probabilities import LAC as LAC
 from .probabilities import RAPS as RAPS
-from .probabilities import SAPS as SAPS
-from .probabilities import TopK as TopK
 from .scores import Margin as Margin
 from .scores import ScoreMeasure as ScoreMeasure

@@ -3,7 +3,6 @@
 from .account import Account as Account
 from .checkpoint import load as load
 from .checkpoint import save as save
-from .figures import PooledCurves as PooledCurves
 from .forecaster import Forecaster as Forecaster
 from .journal import Journal as Journal
 from .journal import JournalError as JournalError

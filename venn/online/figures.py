@@ -16,10 +16,8 @@ import numpy as np
 from venn.labels import read_labels
 from venn.monitors.bounds import DeviationBand
 from venn.monitors.calibration import reliability
-from venn.monitors.curves import Curves, SetCurves
 from venn.monitors.martingales import CompositeJumper
 from venn.monitors.sources import level_shares, usual_sources
-from venn.monitors.sums import Table
 from venn.online.chain import (
     FEATURES,
     JournalError,
@@ -32,7 +30,7 @@ from venn.online.chain import (
 )
 from venn.online.forecaster import watched
 from venn.parameters import fraction, path_of
-from venn.prediction import ERROR_RATE, LEVELS, LOG_LOSS, NOTHING, PREDICTED_LABEL, Floats, Integers, plain
+from venn.prediction import ERROR_RATE, LEVELS, LOG_LOSS, NOTHING, PREDICTED_LABEL, Floats, plain
 from venn.show import plot
 
 # ---------------------------------------------------------------------------------------------------------------- table
@@ -344,124 +342,3 @@ def _drawable(record: Any, found: Any, wanted: str) -> None:
         raise ValueError("a record without steps has nothing to draw")
     if not found:
         raise ValueError(f"the figure needs a predictor that gives {wanted}, got {', '.join(record.names)}")
-
-
-# --------------------------------------------------------------------------------------------------------------- pooled
-# Cumulative curves of several runs together: sums over the runs.
-
-COUNTS = ""  # first column of the table
-
-
-class PooledCurves:
-    """Cumulative curves over the steps of several runs: the mean learning curve of many shuffles of a data set.
-
-    Entry N - 1 of a mean is the mean over the first N steps of all runs; shorter runs count as far as they go. Pooled
-    curves merge to the same result, but for rounding, whatever the order and grouping of the runs. Merging with
-    `PooledCurves()`, of no run, changes nothing.
-
-    Only curves are pooled. Martingales, alarms and bounds that hold at every step have no sum over runs: they are
-    statements about one order of one stream.
-
-    Parameters
-    ----------
-    *runs : Curves or SetCurves
-        All of one kind; the caller sees to it that log losses are clipped alike.
-
-    Attributes
-    ----------
-    runs : int
-        Number of runs.
-    names : tuple of str
-        Names of the curves: accuracy, lower, upper, width, log_loss, brier, realised_accuracy and realised; of
-        prediction sets accuracy, credibility, confidence and, for the levels 0.01, 0.05, 0.1 and 0.2, ``error_0.05``
-        and ``size_0.05``.
-
-    Raises
-    ------
-    TypeError
-        A run is neither, or the runs are of two kinds.
-    ValueError
-        A loss is infinite, which no sum can hold: give `Record` a clip above 0.
-
-    Examples
-    --------
-    >>> import streams, venn
-    >>> pooled = PooledCurves()
-    >>> for shuffle in range(3):
-    ...     stream = streams.gaussians(20, seed=shuffle)
-    ...     machine = venn.LeastSquaresSVM(venn.RBF(1.0), 1.0, stream.classes)
-    ...     model = venn.TransductiveVenn(machine, venn.Argmax())
-    ...     record = venn.replay(stream, venn.Panel(model=model), progress=False)
-    ...     pooled = pooled.merge(PooledCurves(record["model"]))
-    >>> pooled
-    PooledCurves(3 runs of up to 20 steps)
-    >>> bool((pooled["lower"] <= pooled["upper"]).all())
-    True
-    """
-
-    def __init__(self, *runs: Curves | SetCurves) -> None:
-        self.runs = 0
-        self.table: Table = {COUNTS: np.empty(0)}  # of each step the number of runs, and the sums over them
-        for run in runs:
-            if not isinstance(run, Curves | SetCurves):
-                raise TypeError(f"runs must be Curves or SetCurves, as a record gives them, got {run!r}")
-            steps: Table = {COUNTS: np.ones(len(run))}
-            for name, column in run.columns.items():
-                if not np.isfinite(column).all():
-                    raise ValueError(f"runs must have finite steps, got {name} infinite: clip the loss above 0")
-                steps[name] = column.astype(np.float64)
-            self._add(1, steps)
-
-    def _add(self, runs: int, table: Table) -> None:
-        names = tuple(table)[1:]
-        if self.runs and runs and self.names != names:
-            raise ValueError(f"other must be curves of {self.names}, to be merged with them, got {names}")
-        longest = max(len(self), len(table[COUNTS]))
-        both = {name: np.zeros(longest) for name in self.table | table}
-        for one in (self.table, table):
-            for name, column in one.items():
-                both[name][: len(column)] += column
-        self.runs, self.table = self.runs + runs, both
-
-    @property
-    def counts(self) -> Integers:
-        """(n,) number of runs that have each step."""
-        return self.table[COUNTS].astype(np.int64)
-
-    def merge(self, other: PooledCurves) -> PooledCurves:
-        """Return the curves of the runs of both; neither changes.
-
-        Raises
-        ------
-        TypeError, ValueError
-            `other` is not pooled curves, or only one of the two is of prediction sets.
-        """
-        if not isinstance(other, PooledCurves):
-            raise TypeError(f"other must be PooledCurves, to be merged with them, got {other!r}")
-        both = PooledCurves()
-        for part in (self, other):
-            both._add(part.runs, part.table)
-        return both
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the curves; none before the first run."""
-        return tuple(self.table)[1:]
-
-    def __getitem__(self, name: str) -> Floats:
-        """Return (n,) one of the curves.
-
-        Raises
-        ------
-        KeyError
-            There is none of that name.
-        """
-        if name not in self.names:
-            raise KeyError(f"no curve {name!r}; there are {', '.join(self.names) or 'none, for want of a run'}")
-        return np.cumsum(self.table[name]) / np.cumsum(self.table[COUNTS])
-
-    def __len__(self) -> int:
-        return len(self.table[COUNTS])
-
-    def __repr__(self) -> str:
-        return f"PooledCurves({self.runs} run{'s'[: self.runs != 1]} of up to {len(self)} steps)"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import tempfile
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,8 +110,7 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     All events before the first damaged one are saved, each with its checksum, and so are the alarms, points of curves
     and checkpoints of that time: the new journal equals the beginning of the old one to the last bit. If events are
     left behind in the damaged file, the positions in the sources are lost, for they belong to its end. Sources are
-    then read again from their beginning, and questions that the journal holds are refused by their ids. A damaged first
-    page is replaced by that of an empty journal.
+    then read again from their beginning, and questions that the journal holds are refused by their ids.
 
     Parameters
     ----------
@@ -126,7 +124,8 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     Raises
     ------
     JournalError
-        Nothing can be saved: the description of the run is damaged; or `rescued` exists or cannot be written.
+        Nothing can be saved: the description of the run, or the first page of the file, is damaged; or `rescued`
+        exists or cannot be written.
 
     Examples
     --------
@@ -143,17 +142,15 @@ def salvage(damaged: str | os.PathLike[str], rescued: str | os.PathLike[str]) ->
     source, target = path_of("damaged", damaged), path_of("rescued", rescued)
     if target.exists():
         raise JournalError(f"{target} must be a new file, and exists")
-    with ExitStack() as stack:
-        db, damage = stack.enter_context(_readable(source, target))
+    with closing(_with_tables(source)) as db:
         everything = Sound(whole(db, source, pages=True))
         deque(everything, maxlen=0)
-        damage = damage or everything.damage
-        place, ended = _copy(db, source, target, damage)
+        place, ended = _copy(db, source, target, everything.damage)
     for state in state_files(source.resolve()):
         event = int(state.name.rpartition("-")[2])
         if event <= place.events:
             shutil.copy2(state, state_file(target, event))
-    return Salvaged(place.asked, place.answered, place.expired, damage, ended)
+    return Salvaged(place.asked, place.answered, place.expired, everything.damage, ended)
 
 
 def _copy(db: sqlite3.Connection, source: Path, target: Path, damage: str) -> tuple[JournalPlace, bool]:
@@ -210,33 +207,6 @@ class Sound:
             self.damage = error.what or str(error)
 
 
-@contextmanager
-def _readable(path: Path, target: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
-    """Open a damaged journal; where its first page is damaged, say so, and open a copy with that of an empty one."""
-    with ExitStack() as stack:
-        said = ""
-        try:
-            db = _with_tables(path)
-        except JournalError as complaint:
-            said = complaint.what or str(complaint)
-            if not path.is_file() or path.stat().st_size < PAGE:
-                raise
-            target.parent.mkdir(parents=True, exist_ok=True)
-            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}."))
-            copy = Path(folder, path.name)
-            _duplicate(path, copy)
-            try:
-                db, said = _with_tables(copy), ""  # nothing is wrong with it but its place, which may be read-only
-            except JournalError:
-                _mend(copy)
-                try:
-                    db = _with_tables(copy)
-                except JournalError as error:
-                    raise JournalError(f"nothing of {path} can be saved: {said}") from error
-        stack.callback(db.close)
-        yield db, said
-
-
 def _with_tables(path: Path) -> sqlite3.Connection:
     """Open a journal, and refuse one without its tables."""
     db = open_to_read(path)
@@ -250,27 +220,3 @@ def _with_tables(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-PAGE = 4096  # bytes of SQLite's pages
-
-
-def _duplicate(path: Path, copy: Path) -> None:
-    """Copy a journal and its log."""
-    shutil.copyfile(path, copy)
-    log = path.with_name(f"{path.name}-wal")
-    if log.is_file():
-        shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
-
-
-def _mend(copy: Path) -> None:
-    """Give a copy of a journal the first page of an empty one, whose tables begin on the same pages."""
-    empty = Journal(copy.with_name("empty.db"))
-    empty.open({})
-    empty.close()
-    page = bytearray(empty.path.read_bytes()[:PAGE])
-    page[28:32] = (copy.stat().st_size // PAGE).to_bytes(4, "big")  # pages of the file
-    page[32:40] = bytes(8)  # no free pages
-    page[92:96] = page[24:28]  # the size is that of this change
-    with copy.open("r+b") as file:
-        file.write(page)

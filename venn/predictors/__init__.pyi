@@ -10,7 +10,6 @@ from .blocks import ManyPredictionSets as ManyPredictionSets
 from .distribution import ConformalDistribution as ConformalDistribution
 from .distribution import ConformalIntervals as ConformalIntervals
 from .distribution import GaussianProcess as GaussianProcess
-from .distribution import VennAbersRegressor as VennAbersRegressor
 from .distribution_inductive import InductiveDistribution as InductiveDistribution
 from .distribution_inductive import InductiveIntervals as InductiveIntervals
 from .distribution_inductive import ManyDistributions as ManyDistributions

@@ -38,8 +38,8 @@ def by_group(predictor: Any, by: By) -> Any:
     ----------
     predictor : predictor that has learned nothing
         `Conformal`, `TransductiveVenn` or `TransductiveVennAbers`; `ConformalDistribution` or `ConformalIntervals`,
-        whose groups are not named by functions; or `InductiveConformal`, `InductiveVenn`, `InductiveVennAbers`,
-        `InductiveDistribution` or `VennAbersRegressor`. A transductive one may stand on a
+        whose groups are not named by functions; or `InductiveConformal`, `InductiveVenn`, `InductiveVennAbers`
+        or `InductiveDistribution`. A transductive one may stand on a
         machine that others read: in a `Panel` it is solved once.
     by : int, sequence of int, or callable
         What names the groups, as for `Grouped`: a feature's position, for groups of equal values; several positions,

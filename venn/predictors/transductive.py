@@ -226,8 +226,8 @@ class Conformal(WeighsClasses, OnMachine):
     machine : Machine
         Shared with other predictors when they stand in one `Panel`.
     measure : Measure, default Margin()
-        `Margin(leave_one_out=False)` reads training scores; `Multiplier()` Lagrange multipliers; your own is a subclass
-        of `venn.nonconformity.ScoreMeasure`.
+        `Margin(leave_one_out=False)` reads training scores; your own is a subclass of
+        `venn.nonconformity.ScoreMeasure`.
     label_conditional : bool, default False
         Compare with examples of the supposed class only: errors are then rare in every class, not only overall.
     smoothed : bool, default True
