@@ -87,12 +87,10 @@ def main() -> None:
     for error, each in found.items():
         shares = [one["of_best"] for name, one in each.items() if name != CHANGING]
         told[f"error_{error:g}"] = {
-            "kept": all(one["kept"] for one in each.values()),
-            "least": min(shares, default=None),
+            "kept": all(one["kept"] for one in each.values()), "least": min(shares, default=None),
             "median": round(float(np.median(shares)), 3) if shares else None,
-            "mean": round(float(np.mean(shares)), 3) if shares else None,
-            "tables": each,
-        }
+            "mean": round(float(np.mean(shares)), 3) if shares else None, "tables": each,
+        }  # fmt: skip
     print(json.dumps({"rows": options.rows, **told, "seconds": round(process_time() - start, 1)}))
 
 

@@ -135,11 +135,8 @@ def trial(seed):
     y = labels(kind, X, c, n, rng)
     gamma = 10.0 ** rng.uniform(-4, 1)
     kernels = (
-        venn.RBF(gamma),
-        venn.RBF(gamma / max(1e-12, float(X.var()))),
-        venn.Linear(),
-        venn.machines.Polynomial(2),
-    )
+        venn.RBF(gamma), venn.RBF(gamma / max(1e-12, float(X.var()))), venn.Linear(), venn.machines.Polynomial(2),
+    )  # fmt: skip
     kernel = kernels[int(rng.choice(4, p=[0.4, 0.25, 0.25, 0.1]))]
     C = float(10.0 ** rng.integers(-2, 4))
     machine = venn.OneVsAllSVM(kernel, C, list(range(c)))

@@ -75,14 +75,10 @@ def there_and_back(change: Callable[..., None]) -> Change:
 
 #: What happens, and at which rows.
 SCENARIOS: dict[str, tuple[Change, list[int]]] = {
-    "flip": (flip, [AT]),
-    "flip and back": (there_and_back(flip), [AT, AGAIN]),
-    "unit and mended": (there_and_back(unit), [AT, AGAIN]),
-    "stuck": (stuck, [AT]),
-    "shares": (shares, [AT]),
-    "noise": (noise, [AT]),
-    "nothing": (lambda X, y, rng: None, []),
-}
+    "flip": (flip, [AT]), "flip and back": (there_and_back(flip), [AT, AGAIN]),
+    "unit and mended": (there_and_back(unit), [AT, AGAIN]), "stuck": (stuck, [AT]), "shares": (shares, [AT]),
+    "noise": (noise, [AT]), "nothing": (lambda X, y, rng: None, []),
+}  # fmt: skip
 
 
 def lived(scenario: str, seed: int, rows: int = ROWS) -> tuple[Any, list[str]]:

@@ -253,11 +253,9 @@ def process(X, y, Z, labels):
 CV, BOOSTING = "MAPIE, CV+ on a forest", "quantile boosting"
 #: Library, titles of what it says, and how: one at a time, or fitted anew for each block of rows.
 WAYS = (
-    (None, (OURS, FORECAST), forecaster, None),
-    ("mapie", (CV,), None, cv_plus(woods)),
+    (None, (OURS, FORECAST), forecaster, None), ("mapie", (CV,), None, cv_plus(woods)),
     ("mapie", ("MAPIE, CV+ on histogram trees",), None, cv_plus(lambda: HistGradientBoostingRegressor(random_state=0))),
-    ("mapie", ("MAPIE, jackknife+ after bootstrap",), None, bootstrap),
-    ("mapie", ("MAPIE, CQR",), None, quantiles),
+    ("mapie", ("MAPIE, jackknife+ after bootstrap",), None, bootstrap), ("mapie", ("MAPIE, CQR",), None, quantiles),
     ("crepes", ("crepes, difficulty by neighbours' residuals",), None, crepes(False)),
     ("crepes", ("crepes, difficulty by the trees' variance",), None, crepes(True)),
     ("river", ("river, jackknife on a linear regression", "river, the same on an adaptive forest"), river, None),

@@ -34,11 +34,9 @@ from venn.online.chain import AnswerRow, QuestionRow
 from venn.online.stretch import Stretch
 
 TABLES = (
-    ("questions", "event, id, step, x, predictions"),
-    ("answers", "step, event, question, truth"),
-    ("alarms", "predictor, number, step, alarm"),
-    ("series", "step, figures"),
-)
+    ("questions", "event, id, step, x, predictions"), ("answers", "step, event, question, truth"),
+    ("alarms", "predictor, number, step, alarm"), ("series", "step, figures"),
+)  # fmt: skip
 WATCHED = {"all watched": (), "predictions alone": ("--no-drift",)}
 
 

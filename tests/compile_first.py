@@ -33,10 +33,8 @@ def readers():
     all of them read one machine of either kind, and one of the hinge loss.
     """
     rooms = {
-        venn.TransductiveVenn: venn.taxonomies,
-        venn.Conformal: venn.nonconformity,
-        venn.ScoreCalibrator: venn.maps,
-    }
+        venn.TransductiveVenn: venn.taxonomies, venn.Conformal: venn.nonconformity, venn.ScoreCalibrator: venn.maps,
+    }  # fmt: skip
     for machine, make in sorted(MACHINES.items(), key=lambda item: item[0] not in READ_BY_ALL):
         yield lambda make=make: venn.TransductiveVenn(make(), venn.LeaveOneOut(venn.Argmax()))
         for reader, room in rooms.items():

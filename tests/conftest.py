@@ -174,13 +174,11 @@ def named():
 
 # One kernel in both worlds: the engine's object and the oracle's function.
 KERNELS = {
-    "rbf": (venn.RBF(0.5), svm.rbf(0.5)),
-    "rbf flat": (venn.RBF(1e-3), svm.rbf(1e-3)),
-    "rbf sharp": (venn.RBF(50.0), svm.rbf(50.0)),
-    "linear": (venn.Linear(), svm.linear()),
+    "rbf": (venn.RBF(0.5), svm.rbf(0.5)), "rbf flat": (venn.RBF(1e-3), svm.rbf(1e-3)),
+    "rbf sharp": (venn.RBF(50.0), svm.rbf(50.0)), "linear": (venn.Linear(), svm.linear()),
     "quadratic": (venn.machines.Polynomial(2), svm.polynomial(2)),
     "cubic": (venn.machines.Polynomial(3, 0.5, 0.0), svm.polynomial(3, 0.5, 0.0)),
-}
+}  # fmt: skip
 
 
 def objects(kind: str, rng: np.random.Generator, n: int) -> np.ndarray:

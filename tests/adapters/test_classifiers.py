@@ -272,11 +272,9 @@ BAD_VENN = {
     "taxonomy": ({"taxonomy": "argmax"}, TypeError, "taxonomy must be a taxonomy object"),
     "rule": ({"rule": "mean"}, TypeError, "rule must be a rule object"),
     "rule of the machine": (
-        {"rule": venn.prediction.CategoryClass(), "svm": None},
-        ValueError,
-        r"rule must be RowMean\(\) or",
+        {"rule": venn.prediction.CategoryClass(), "svm": None}, ValueError, r"rule must be RowMean\(\) or",
     ),
-}
+}  # fmt: skip
 BAD_CONFORMAL = {
     "measure": ({"measure": "margin"}, TypeError, "measure must be a nonconformity measure"),
     "alpha": ({"alpha": 1.5}, ValueError, r"alpha must be a number in \[0, 1\], got 1.5"),
@@ -318,19 +316,10 @@ def test_a_bad_parameter_is_named_and_leaves_no_trace(kind, name):
         (lambda m, X, y: clone(m).partial_fit(X, y, classes="bee"), "classes must be a sequence of labels, got 'bee'"),
     ],
     ids=[
-        "fraction",
-        "negative",
-        "huge weight",
-        "huge",
-        "lengths",
-        "NaN",
-        "features",
-        "in mid-batch",
-        "no classes",
-        "one class",
-        "a string",
+        "fraction", "negative", "huge weight", "huge", "lengths", "NaN", "features", "in mid-batch", "no classes",
+        "one class", "a string",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("kind", BOTH)
 def test_bad_examples_leave_no_trace(kind, call, message):
     X, y = examples(n=20)

@@ -170,11 +170,9 @@ def test_kinds_of_a_schema():
         ({"size": "big", "hue": "red", "w": np.int64(2), "id": 3}, 1),
     ]
     schema = {
-        "size": Ordinal(("small", "big")),
-        "hue": Nominal(missing="?"),
-        "w": Numeric(missing="?", fill="median"),
+        "size": Ordinal(("small", "big")), "hue": Nominal(missing="?"), "w": Numeric(missing="?", fill="median"),
         "id": streams.Skip(),
-    }
+    }  # fmt: skip
     stream = from_river(rows, schema=schema)
     assert stream.features == ("size", "hue=blue", "hue=red", "hue=?", "w")
     assert stream.X.tolist() == [[0, 0, 1, 0, 1], [1, 1, 0, 0, 2], [1, 0, 0, 1, 4], [1, 0, 1, 0, 2]]

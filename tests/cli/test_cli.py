@@ -371,14 +371,12 @@ def test_plain_words():
     for y in ("b", "b", "a"):
         record.update(
             {
-                "in": Multiprobability(rows, classes),
-                "out": Multiprobability(far, classes),
+                "in": Multiprobability(rows, classes), "out": Multiprobability(far, classes),
                 "safe": Multiprobability(far, classes, venn.prediction.CategoryClass(), 1),
-                "sure": Forecast(np.array([0.0, 1.0]), classes),
-                "unsure": Forecast(np.array([0.5, 0.5]), classes),
+                "sure": Forecast(np.array([0.0, 1.0]), classes), "unsure": Forecast(np.array([0.5, 0.5]), classes),
             },
             y,
-        )
+        )  # fmt: skip
     assert plain_words(record) == [
         "in: the accuracy, 0.667, ends inside its band [0.500, 0.750]; inside at 1 of 3 steps.",
         "out: the accuracy, 0.667, ends outside its band [0.900, 0.950], which is not guaranteed of the predicted "

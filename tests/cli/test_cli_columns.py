@@ -30,13 +30,9 @@ k8;Hal;33;S;red;6;yes
 TOLD = ("--delimiter", ";", "--label", "outcome", "--skip", "id", "--skip", "name", "--fill", "age=median")
 TOLD += ("--fill", "paid=-1", "--ordinal", "size=S, M", "--nominal", "colour")
 WHOLE = {
-    "id": streams.Skip(),
-    "name": streams.Skip(),
-    "age": streams.Numeric(fill="median"),
-    "paid": streams.Numeric(fill=-1),
-    "size": streams.Ordinal(("S", "M")),
-    "colour": streams.Nominal(missing=("", "?")),
-}
+    "id": streams.Skip(), "name": streams.Skip(), "age": streams.Numeric(fill="median"),
+    "paid": streams.Numeric(fill=-1), "size": streams.Ordinal(("S", "M")), "colour": streams.Nominal(missing=("", "?")),
+}  # fmt: skip
 QUICK = ("--predictors", "venn", "--gamma", 1, "--C", 1, "--steps", 3, "--no-progress")
 
 
@@ -163,17 +159,14 @@ FILL = (
     ("words", "code", "said"),
     [
         (("--nominal", "size", "--nominal", "size=S,M"), 2, NOMINAL + "'size' twice"),
-        (("--nominal", "size="), 2, NOMINAL + "'size='"),
-        (("--nominal", "=S"), 2, NOMINAL + "'=S'"),
+        (("--nominal", "size="), 2, NOMINAL + "'size='"), (("--nominal", "=S"), 2, NOMINAL + "'=S'"),
         (("--nominal", "size=S,S"), 2, NOMINAL + "'size=S,S'"),
         (("--nominal", 'size="S,M'), 2, NOMINAL + "'size=\"S,M'"),
         (("--ordinal", "size"), 2, "--ordinal must declare the values of 'size' from low to high: --ordinal size=LOW,"),
         (("--skip", "id", "--skip", "id"), 2, "--skip must be a column, each once, got 'id' twice"),
         (("--skip", "size", "--ordinal", "size=S,M"), 2, "--skip must not name 'size', which --ordinal names"),
-        (("--fill", "age=-", "--skip", "id"), 2, FILL + "'age=-'"),
-        (("--fill", "age=nan"), 2, FILL + "'age=nan'"),
-        (("--fill", "age"), 2, FILL + "'age'"),
-        (("--fill", "age=1", "--fill", "age=2"), 2, FILL + "'age' twice"),
+        (("--fill", "age=-", "--skip", "id"), 2, FILL + "'age=-'"), (("--fill", "age=nan"), 2, FILL + "'age=nan'"),
+        (("--fill", "age"), 2, FILL + "'age'"), (("--fill", "age=1", "--fill", "age=2"), 2, FILL + "'age' twice"),
         (("--skip", "outcome"), 2, "--skip must not name 'outcome', which is the label"),
         (("--nominal", "sise"), 1, "--nominal must name a column of orders.csv, got 'sise' (did you mean size?)"),
         (("--fill", "x=1"), 1, "--fill must name a column of orders.csv, got 'x'; it has 'id', 'name'"),
@@ -182,7 +175,7 @@ FILL = (
         (("--delimiter", ";;"), 2, "--delimiter must be one character, neither \" nor a line end, or tab, got ';;'"),
     ],
     ids=range(18),
-)
+)  # fmt: skip
 def test_what_is_wrong_with_the_options_is_one_line(run, tmp_path, command, words, code, said):
     result = run(*command, *BASE, *words)
     assert (result.exit_code, result.stdout) == (code, "")
@@ -195,15 +188,11 @@ def test_what_is_wrong_with_the_options_is_one_line(run, tmp_path, command, word
 @pytest.mark.parametrize(
     "words",
     [
-        ("--label", "y"),
-        ("--nominal", "a"),
-        ("--ordinal", "a=1,2"),
-        ("--skip", "a"),
-        ("--fill", "a=0"),
+        ("--label", "y"), ("--nominal", "a"), ("--ordinal", "a=1,2"), ("--skip", "a"), ("--fill", "a=0"),
         ("--delimiter", "tab"),
     ],
     ids=" ".join,
-)
+)  # fmt: skip
 @pytest.mark.parametrize("command", [("replay", "car"), ("run", "--journal", "run.db", "--source", "car")])
 def test_a_named_data_set_needs_no_columns(run, command, words):
     result = run(*command, *words)

@@ -54,13 +54,8 @@ def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped)
     assert all(300 < step <= 500 for step in steps)
     assert "flipped: step 500 of 500" in lines
     assert [line.split(":")[0] for line in lines[-6:]] == [
-        "abers",
-        "leave_one_out",
-        "conformal",
-        "objects",
-        "classes",
-        "verdict",
-    ]
+        "abers", "leave_one_out", "conformal", "objects", "classes", "verdict",
+    ]  # fmt: skip
     assert "Theorem: on exchangeable data" in result.stdout
 
 

@@ -81,16 +81,13 @@ def test_it_is_the_loop_that_one_would_write(undisturbed, tmp_path):
             "event": number,
             "predictions": {
                 "inductive": {
-                    "label": prediction.label,
-                    "best": prediction.best,
-                    "lower": prediction.lower,
-                    "upper": prediction.upper,
-                    "probabilities": dict(zip(CLASSES, prediction.proba, strict=True)),
+                    "label": prediction.label, "best": prediction.best, "lower": prediction.lower,
+                    "upper": prediction.upper, "probabilities": dict(zip(CLASSES, prediction.proba, strict=True)),
                     "intervals": dict(zip(CLASSES, prediction.bounds.T.tolist(), strict=True)),
                     "guaranteed": prediction.guaranteed,
                 }
             },
-        }
+        }  # fmt: skip
 
 
 # Redis: whoever dies -------------------------------------------------------------------------------------------------
@@ -431,16 +428,8 @@ def test_a_message_is_not_left_half_way_when_memory_runs_out(run, tmp_path, monk
     ]  # without ids: nobody would notice a second
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(one) + "\n" for one in wanted))
     given = (
-        "--source",
-        "jsonl:in.jsonl",
-        "--end",
-        "--quiet",
-        "--set",
-        "run.batch=16",
-        "--set",
-        "journal.every=1",
-        *OPTIONS,
-    )
+        "--source", "jsonl:in.jsonl", "--end", "--quiet", "--set", "run.batch=16", "--set", "journal.every=1", *OPTIONS,
+    )  # fmt: skip
     assert run(*given, "--journal", "whole.db", "--out", "whole").exit_code == 0
     answer, seen = Online.answer, []
 
@@ -461,16 +450,8 @@ def test_a_message_is_not_left_half_way_when_memory_runs_out(run, tmp_path, monk
 def test_a_reader_of_stdout_that_goes_away_is_one_line(tmp_path, undisturbed):
     (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
     arguments = (
-        "--source",
-        "jsonl:in.jsonl",
-        "--journal",
-        "run.db",
-        "--end",
-        "--quiet",
-        "--set",
-        "run.batch=9",
-        *OPTIONS,
-    )
+        "--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", "--quiet", "--set", "run.batch=9", *OPTIONS,
+    )  # fmt: skip
     read, write = os.pipe()
     os.close(read)
     life = Life(tmp_path, *arguments, stdout=write)
@@ -508,17 +489,8 @@ def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
     (tmp_path / "in.jsonl").write_text(rows)
     given = ("--source", "jsonl:in.jsonl", "--end", "--classes", "no,yes", "--features", "a,b", "--C", 1)
     window = (
-        "--predictors",
-        "conformal",
-        "--window",
-        100,
-        "--restart-on-alarm",
-        "--keep",
-        5,
-        "--out",
-        "o",
-        "--no-drift",
-    )
+        "--predictors", "conformal", "--window", 100, "--restart-on-alarm", "--keep", 5, "--out", "o", "--no-drift",
+    )  # fmt: skip
     result = run(*given, *window, "--journal", "run.db")
     assert result.exit_code == 0, result.output
     restarts = [text for text in result.stderr.splitlines() if text.startswith("restart: conformal: ")]
@@ -645,12 +617,9 @@ def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):
     result = run("--config", "run.toml", "--check")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
-        "inductive: least-squares SVM with RBF(gamma=0.5), C=3",
-        f"source: file {tmp_path / 'in.jsonl'}",
-        "classes: 'no', 'yes'",
-        "predictions: o",
-        "journal: run.db, a new one",
-    ]
+        "inductive: least-squares SVM with RBF(gamma=0.5), C=3", f"source: file {tmp_path / 'in.jsonl'}",
+        "classes: 'no', 'yes'", "predictions: o", "journal: run.db, a new one",
+    ]  # fmt: skip
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "run.toml"}
     assert run("--config", "run.toml", "--C", 1, "--quiet").exit_code == 0
     assert left("run.db") == undisturbed[0]

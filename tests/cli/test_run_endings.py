@@ -188,15 +188,8 @@ def test_an_end_at_every_message_loses_none_and_doubles_none(kind, slow, tmp_pat
 def test_a_line_of_standard_input_that_nobody_ends_is_not_waited_for(tmp_path, ended, stdin):
     os.write(stdin, "".join(map(line, events(2))).encode() + b'{"id":')
     arguments = [
-        "--source",
-        "-",
-        "--journal",
-        tmp_path / "run.db",
-        "--out",
-        tmp_path / "out",
-        "--set",
-        "run.linger=0.05",
-    ]
+        "--source", "-", "--journal", tmp_path / "run.db", "--out", tmp_path / "out", "--set", "run.linger=0.05",
+    ]  # fmt: skip
     assert ended([*arguments, *OPTIONS], 1, True) == len(events(2))
 
 

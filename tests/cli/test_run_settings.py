@@ -183,18 +183,8 @@ def test_a_run_goes_on_only_with_columns_read_as_then(run, tmp_path):
     file = tmp_path / "w.csv"
     file.write_text("\n".join(["a,s,y", *rows]) + "\n")
     live = (
-        "--source",
-        "csv:w.csv",
-        "--end",
-        "--label",
-        "y",
-        "--classes",
-        "no,yes",
-        "--journal",
-        "live.db",
-        "--out",
-        "o",
-    )
+        "--source", "csv:w.csv", "--end", "--label", "y", "--classes", "no,yes", "--journal", "live.db", "--out", "o",
+    )  # fmt: skip
     assert run(*live, "--nominal", "s=S,M", "--fill", "a=0").exit_code == 0
     for other in (("--nominal", "s=M,S", "--fill", "a=0"), ("--nominal", "s=S,M", "--fill", "a=9")):
         found = run(*live, *other)

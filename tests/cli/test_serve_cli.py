@@ -112,17 +112,8 @@ def test_check_says_what_would_run_and_a_journal_of_another_form_is_refused(tmp_
     lines = "".join(json.dumps({"id": i, "x": [i % 3, 1], "y": ("no", "yes")[i % 2]}) + "\n" for i in range(5))
     Path("in.jsonl").write_text(lines)
     run = [
-        "run",
-        "--source",
-        "jsonl:in.jsonl",
-        "--end",
-        "--classes",
-        "no,yes",
-        "--features",
-        "a,b",
-        "--journal",
-        "run.db",
-    ]
+        "run", "--source", "jsonl:in.jsonl", "--end", "--classes", "no,yes", "--features", "a,b", "--journal", "run.db",
+    ]  # fmt: skip
     assert CliRunner().invoke(cli.main, [*run, "--quiet", "--out", "out"]).exit_code == 0
     told = CliRunner().invoke(cli.main, ["serve", "--config", "run.toml", "--check"])
     assert "goes on after 5 questions and 5 answers" in told.output

@@ -43,12 +43,9 @@ PARAMETERS = {
     "MultiscaleRBF": lambda: [venn.machines.MultiscaleRBF(), venn.machines.MultiscaleRBF(0.5, (1.0, 3.0))],
     "Linear": lambda: [venn.Linear()],
     "Polynomial": lambda: [venn.machines.Polynomial(2), venn.machines.Polynomial(3, 0.5, 0.0)],
-    "Argmax": lambda: [venn.Argmax()],
-    "RowMean": lambda: [venn.prediction.RowMean()],
-    "Maximin": lambda: [venn.prediction.Maximin()],
-    "CategoryClass": lambda: [venn.prediction.CategoryClass()],
-    "LeaveOneOut": lambda: [venn.LeaveOneOut(venn.Argmax())],
-    "TopTwo": lambda: [venn.taxonomies.TopTwo()],
+    "Argmax": lambda: [venn.Argmax()], "RowMean": lambda: [venn.prediction.RowMean()],
+    "Maximin": lambda: [venn.prediction.Maximin()], "CategoryClass": lambda: [venn.prediction.CategoryClass()],
+    "LeaveOneOut": lambda: [venn.LeaveOneOut(venn.Argmax())], "TopTwo": lambda: [venn.taxonomies.TopTwo()],
     "Threshold": lambda: [venn.taxonomies.Threshold(), venn.taxonomies.Threshold(0.5)],
     "RunnerUp": lambda: [venn.taxonomies.RunnerUp(), venn.taxonomies.RunnerUp(0.5)],
     "Gap": lambda: [venn.taxonomies.Gap(), venn.taxonomies.Gap(0.25)],
@@ -57,8 +54,7 @@ PARAMETERS = {
     "ScoreBins": lambda: [venn.taxonomies.ScoreBins(), venn.taxonomies.ScoreBins(5)],
     "Grouped": lambda: [venn.taxonomies.Grouped(0, venn.Argmax()), venn.taxonomies.Grouped(1, venn.Argmax())],
     "TopScoreBins": lambda: [venn.taxonomies.TopScoreBins([0.0]), venn.taxonomies.TopScoreBins([-1.0, 1.0])],
-    "LogMerge": lambda: [venn.maps.LogMerge()],
-    "BrierMerge": lambda: [venn.maps.BrierMerge()],
+    "LogMerge": lambda: [venn.maps.LogMerge()], "BrierMerge": lambda: [venn.maps.BrierMerge()],
     "ConstantSteps": lambda: [venn.predictors.ConstantSteps(), venn.predictors.ConstantSteps(0.1)],
     "DecayingSteps": lambda: [venn.predictors.DecayingSteps(), venn.predictors.DecayingSteps(0.1, 0.7)],
     "PrefixRestart": lambda: [venn.schedules.PrefixRestart(), venn.schedules.PrefixRestart(10, 1.5, 100)],
@@ -79,13 +75,11 @@ PARAMETERS = {
     "RAPS": lambda: [venn.nonconformity.RAPS(), venn.nonconformity.RAPS(0.0, 2, leave_one_out=False, seed=3)],
     "SAPS": lambda: [venn.nonconformity.SAPS(), venn.nonconformity.SAPS(0.2, leave_one_out=False, seed=3)],
     "TopK": lambda: [venn.nonconformity.TopK(), venn.nonconformity.TopK(leave_one_out=False, temperature=0.5)],
-    "EqualWidth": lambda: [venn.maps.EqualWidth()],
-    "EqualFrequency": lambda: [venn.maps.EqualFrequency()],
+    "EqualWidth": lambda: [venn.maps.EqualWidth()], "EqualFrequency": lambda: [venn.maps.EqualFrequency()],
     "Platt": lambda: [venn.maps.Platt()],
     "Binning": lambda: [venn.maps.Binning(), venn.maps.Binning(50, venn.maps.EqualFrequency(), laplace=True)],
     "Isotonic": lambda: [venn.maps.Isotonic(), venn.maps.Isotonic("linear")],
-    "BetaCalibration": lambda: [venn.maps.BetaCalibration()],
-    "Temperature": lambda: [venn.maps.Temperature()],
+    "BetaCalibration": lambda: [venn.maps.BetaCalibration()], "Temperature": lambda: [venn.maps.Temperature()],
     "CrossVennAbers": lambda: [venn.adapters.CrossVennAbers(), venn.adapters.CrossVennAbers(venn.maps.BrierMerge())],
     "OneVsAll": lambda: [venn.maps.OneVsAll(venn.maps.Platt()), venn.maps.OneVsAll(venn.maps.Binning())],
     "PriorShift": lambda: [
@@ -98,8 +92,7 @@ PARAMETERS = {
     ],
     "LogLinear": lambda: [venn.shifts.LogLinear([1.0]), venn.shifts.LogLinear([1.0, 2.0], 0.5)],
     "Floor": lambda: [venn.monitors.Floor(0.9), venn.monitors.Floor(0.8, of="coverage", level=0.1)],
-    "Lot": lambda: [venn.online.Lot(0.1), venn.online.Lot(0.5, seed=3)],
-    "Accuracy": lambda: [venn.monitors.Accuracy()],
+    "Lot": lambda: [venn.online.Lot(0.1), venn.online.Lot(0.5, seed=3)], "Accuracy": lambda: [venn.monitors.Accuracy()],
     "Coverage": lambda: [venn.monitors.Coverage(), venn.monitors.Coverage(0.2)],
     "Cost": lambda: [
         venn.monitors.Cost({"a": {"a": 0, "b": 1}, "b": {"a": 2, "b": 0}}),
@@ -107,8 +100,7 @@ PARAMETERS = {
     ],
     "WorstCase": lambda: [venn.decisions.WorstCase()],
     "Hurwicz": lambda: [venn.decisions.Hurwicz(), venn.decisions.Hurwicz(0.25)],
-    "LeastRegret": lambda: [venn.decisions.LeastRegret()],
-    "MeanCost": lambda: [venn.decisions.MeanCost()],
+    "LeastRegret": lambda: [venn.decisions.LeastRegret()], "MeanCost": lambda: [venn.decisions.MeanCost()],
     "TrainingScores": lambda: [venn.predictors.TrainingScores()],
     "LeaveOneOutScores": lambda: [venn.predictors.LeaveOneOutScores()],
     "HeldOutScores": lambda: [
@@ -119,7 +111,7 @@ PARAMETERS = {
         venn.predictors.CrossFittedScores(),
         venn.predictors.CrossFittedScores(5, 1, last=100),
     ],
-}
+}  # fmt: skip
 MACHINES = {
     "OneVsAllSVM": machine,
     "LeastSquaresSVM": squares,
@@ -190,17 +182,8 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(("Stack", "Refits", "ScorerForecast"), "what a forecaster trains, test_stack.py"),
     **dict.fromkeys(
         (
-            "KernelRidge",
-            "Lines",
-            "FrozenRegressor",
-            "FrozenQuantiles",
-            "FrozenDistribution",
-            "ConformalDistribution",
-            "ConformalIntervals",
-            "InductiveDistribution",
-            "InductiveIntervals",
-            "AdaptiveIntervals",
-            "GaussianProcess",
+            "KernelRidge", "Lines", "FrozenRegressor", "FrozenQuantiles", "FrozenDistribution", "ConformalDistribution",
+            "ConformalIntervals", "InductiveDistribution", "InductiveIntervals", "AdaptiveIntervals", "GaussianProcess",
             "VennAbersRegressor",
         ),
         "for numbers, test_numbers_contract.py",
@@ -261,7 +244,7 @@ TESTED_ELSEWHERE = {
     "Record": "what a replay leaves, test_online.py",
     "Curves": "columns of a record, test_online.py",
     "PerStep": "columns of a record, test_online.py",
-}
+}  # fmt: skip
 EXACT = (
     "TransductiveVenn",
     "TransductiveVennAbers",
@@ -544,35 +527,17 @@ class Frame:
 
 
 BAD_OBJECTS = {
-    "NaN": [0.0, np.nan],
-    "infinity": [np.inf, 0.0],
-    "too long": [0.0, 1.0, 2.0],
-    "too short": [0.0],
-    "two-dimensional": [[0.0, 1.0]],
-    "no dimension": 1.0,
-    "empty": [],
-    "string": "ab",
-    "strings": ["1", "2"],
-    "none": None,
-    "holding none": [None, 1.0],
-    "ragged": [[0.0], [1.0, 2.0]],
-    "complex": [1j, 0.0],
-    "mapping": {"p": 0.0, "q": 1.0},
-    "set": {0.0, 1.0},
+    "NaN": [0.0, np.nan], "infinity": [np.inf, 0.0], "too long": [0.0, 1.0, 2.0], "too short": [0.0],
+    "two-dimensional": [[0.0, 1.0]], "no dimension": 1.0, "empty": [], "string": "ab", "strings": ["1", "2"],
+    "none": None, "holding none": [None, 1.0], "ragged": [[0.0], [1.0, 2.0]], "complex": [1j, 0.0],
+    "mapping": {"p": 0.0, "q": 1.0}, "set": {0.0, 1.0},
     "dates": np.array(["2020-01-01", "2020-01-02"], "datetime64[D]"),
-    "masked": np.ma.masked_array([0.0, 1.0], mask=[False, True]),
-    "table": Frame(),
-}
+    "masked": np.ma.masked_array([0.0, 1.0], mask=[False, True]), "table": Frame(),
+}  # fmt: skip
 BAD_LABELS = {
-    "unknown": "d",
-    "a code": 0,
-    "none": None,
-    "NaN": float("nan"),
-    "list": ["a"],
-    "array": np.array(["a", "b"]),
-    "mapping": {},
-    "upper case": "A",
-}
+    "unknown": "d", "a code": 0, "none": None, "NaN": float("nan"), "list": ["a"], "array": np.array(["a", "b"]),
+    "mapping": {}, "upper case": "A",
+}  # fmt: skip
 
 
 def refused(subject, bad_x=None, bad_y=None):

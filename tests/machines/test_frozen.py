@@ -39,21 +39,16 @@ def multiclass(c, d=4, n=120, seed=16):
 
 
 LINEAR = {
-    "svc": lambda: LinearSVC(),
-    "without intercept": lambda: LinearSVC(fit_intercept=False),
-    "logistic": lambda: LogisticRegression(),
-    "sgd": lambda: SGDClassifier(random_state=0),
-    "ridge": lambda: RidgeClassifier(),
-    "perceptron": lambda: Perceptron(),
-}
+    "svc": lambda: LinearSVC(), "without intercept": lambda: LinearSVC(fit_intercept=False),
+    "logistic": lambda: LogisticRegression(), "sgd": lambda: SGDClassifier(random_state=0),
+    "ridge": lambda: RidgeClassifier(), "perceptron": lambda: Perceptron(),
+}  # fmt: skip
 OTHERS = {
-    "rbf": lambda: SVC(),
-    "linear kernel": lambda: SVC(kernel="linear"),
+    "rbf": lambda: SVC(), "linear kernel": lambda: SVC(kernel="linear"),
     "pipeline": lambda: make_pipeline(StandardScaler(), LinearSVC()),
     "search": lambda: GridSearchCV(LinearSVC(), {"C": [0.1, 1.0]}, cv=2),
-    "tree": lambda: DecisionTreeClassifier(max_depth=3, random_state=0),
-    "bayes": lambda: GaussianNB(),
-}
+    "tree": lambda: DecisionTreeClassifier(max_depth=3, random_state=0), "bayes": lambda: GaussianNB(),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("c", [2, 3, 4])
@@ -158,11 +153,8 @@ def test_a_table_must_have_the_columns_that_the_estimator_was_fitted_to(make, pr
     model, twin = predictor(scorer), predictor(scorer)
     twin.learn_many(X, y)
     wrong = [
-        table[list("qprs")],
-        table.rename(columns={"s": "t"}),
-        table[list("pqr")],
-        table.set_axis(range(4), axis=1),
-    ]
+        table[list("qprs")], table.rename(columns={"s": "t"}), table[list("pqr")], table.set_axis(range(4), axis=1),
+    ]  # fmt: skip
     for other in wrong:
         for ask in (
             scorer.score_many, model.predict_many, lambda t: model.learn_many(t, y), lambda t: model.replay_many(t, y)

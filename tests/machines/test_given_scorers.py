@@ -49,15 +49,13 @@ def foreign(package, name, **options):
 
 
 ROW_BY_ROW = {
-    "hist": boosted,
-    "gradient": lambda: GradientBoostingClassifier(n_estimators=10, random_state=0),
+    "hist": boosted, "gradient": lambda: GradientBoostingClassifier(n_estimators=10, random_state=0),
     "forest": lambda: RandomForestClassifier(25, random_state=0),
-    "extra": lambda: ExtraTreesClassifier(25, random_state=0),
-    "tree": lambda: DecisionTreeClassifier(random_state=0),
+    "extra": lambda: ExtraTreesClassifier(25, random_state=0), "tree": lambda: DecisionTreeClassifier(random_state=0),
     "scaled": lambda: make_pipeline(StandardScaler(), MinMaxScaler(), boosted()),
     "lightgbm": lambda: foreign("lightgbm", "LGBMClassifier", verbose=-1),
     "xgboost": lambda: foreign("xgboost", "XGBClassifier"),
-}
+}  # fmt: skip
 NOT_KNOWN = {
     "threads": lambda: RandomForestClassifier(5, n_jobs=2),
     "network": lambda: MLPClassifier((5,), max_iter=5),
@@ -290,11 +288,9 @@ def test_what_comes_before_an_error_of_the_events_counts():
 
 
 MODELS = {
-    "venn": InductiveVenn,
-    "abers": InductiveVennAbers,
-    "sets": InductiveConformal,
+    "venn": InductiveVenn, "abers": InductiveVennAbers, "sets": InductiveConformal,
     "balanced": lambda scorer: Balanced(InductiveVenn(scorer), keep=(0.5, 1.0, 1.0)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -108,12 +108,10 @@ def test_what_has_gone_wrong_is_found_and_built_again(what):
 @pytest.mark.parametrize(
     ("kernel", "scale", "C"),
     [
-        (venn.Linear(), 300.0, 1.0),
-        (venn.Linear(), 1.0, 1e4),
-        (venn.machines.Polynomial(2), 3.0, 1.0),
+        (venn.Linear(), 300.0, 1.0), (venn.Linear(), 1.0, 1e4), (venn.machines.Polynomial(2), 3.0, 1.0),
         (venn.RBF(0.5), 1.0, 1e5),
     ],
-)
+)  # fmt: skip
 def test_large_products_of_kernel_and_penalty(kernel, scale, C):
     rng = np.random.default_rng(0)
     X = scale * rng.integers(-4, 5, size=(130, 3))

@@ -196,13 +196,11 @@ def test_weights_are_passed_on_and_do_not_count_for_the_scale():
         ((0,), ValueError, "first must be an integer >= 2, got 0"),
         (("30",), TypeError, "first must be an integer >= 2, got '30'"),
         ((5, [(0, 1)]), ValueError, "first must not be given with ranges"),
-        ((None, []), ValueError, "ranges must be pairs"),
-        ((None, [(1, 1)]), ValueError, "ranges must be pairs"),
+        ((None, []), ValueError, "ranges must be pairs"), ((None, [(1, 1)]), ValueError, "ranges must be pairs"),
         ((None, [(0, np.inf)]), ValueError, "ranges must be pairs"),
-        ((None, [0, 1]), TypeError, "ranges must be pairs"),
-        ((None, "ab"), TypeError, "ranges must be pairs"),
+        ((None, [0, 1]), TypeError, "ranges must be pairs"), ((None, "ab"), TypeError, "ranges must be pairs"),
     ],
-)
+)  # fmt: skip
 def test_bad_parameters_are_named(arguments, error, message):
     with pytest.raises(error, match=message):
         venn.Scale(*arguments)

@@ -321,14 +321,10 @@ def test_saved_loaded_copied_it_goes_on_to_the_last_bit(name, tmp_path):
 @pytest.mark.parametrize(
     ("part", "value"),
     [
-        ("indices", lambda a: a + 1000),
-        ("indices", lambda a: a[::-1].copy()),
-        ("values", lambda a: a * 0),
-        ("values", lambda a: a * np.nan),
-        ("stops", lambda a: a[::-1].copy()),
-        ("stops", lambda a: a + 1),
+        ("indices", lambda a: a + 1000), ("indices", lambda a: a[::-1].copy()), ("values", lambda a: a * 0),
+        ("values", lambda a: a * np.nan), ("stops", lambda a: a[::-1].copy()), ("stops", lambda a: a + 1),
     ],
-)
+)  # fmt: skip
 def test_sparse_rows_that_contradict_themselves_are_refused(part, value):
     from venn.machines.sparse import SparseRows
 

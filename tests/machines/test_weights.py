@@ -14,10 +14,8 @@ import venn
 
 GAMMA = 0.5
 CLASS_WEIGHTS = {
-    "alike": (1.0, 1.0, 1.0),
-    "one apart": (0.5, 1.0, 1.0),
-    "all different": (0.5, 1.0, 2.0),
-}
+    "alike": (1.0, 1.0, 1.0), "one apart": (0.5, 1.0, 1.0), "all different": (0.5, 1.0, 2.0),
+}  # fmt: skip
 MACHINES = {
     "one vs all": (venn.OneVsAllSVM, naive.one_vs_all),
     "least squares": (venn.LeastSquaresSVM, naive.least_squares),

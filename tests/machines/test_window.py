@@ -27,11 +27,9 @@ MACHINES = {
 }
 FORGETFUL = [name for name, make in MACHINES.items() if hasattr(make(), "unlearn_one")]
 READERS = {  # these compare scores on a grid, or not at all
-    "leave_one_out": lambda m: venn.TransductiveVenn(m),
-    "argmax": lambda m: venn.TransductiveVenn(m, venn.Argmax()),
-    "abers": lambda m: venn.TransductiveVennAbers(m),
-    "conformal": lambda m: venn.Conformal(m, smoothed=False),
-}
+    "leave_one_out": lambda m: venn.TransductiveVenn(m), "argmax": lambda m: venn.TransductiveVenn(m, venn.Argmax()),
+    "abers": lambda m: venn.TransductiveVennAbers(m), "conformal": lambda m: venn.Conformal(m, smoothed=False),
+}  # fmt: skip
 SCALERS = {  # equal scores that differ in their last bits may be mapped to anything: no ties for these
     "platt": lambda m: venn.ScoreCalibrator(m, venn.maps.Platt()),
     "isotonic": lambda m: venn.ScoreCalibrator(m, venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()),
@@ -319,13 +317,11 @@ def monitor(**options):
 
 
 BASES = {
-    "conformal": venn.Conformal,
-    "venn": venn.TransductiveVenn,
-    "abers": venn.TransductiveVennAbers,
+    "conformal": venn.Conformal, "venn": venn.TransductiveVenn, "abers": venn.TransductiveVennAbers,
     "platt": lambda m: venn.ScoreCalibrator(m, venn.maps.Platt()),
     "conformal within groups": lambda m: by_group(venn.Conformal(m), lambda x: bool(abs(x[0]) > 1)),
     "abers within groups": lambda m: by_group(venn.TransductiveVennAbers(m), lambda x: bool(abs(x[0]) > 1)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("keep", [0, 10])

@@ -130,14 +130,12 @@ ORDERS = {
     "two heaps": lambda rng, n: rng.integers(0, 2, n) * 1e300 + rng.integers(0, 4, n),
 }
 LABELS = {
-    "noise": lambda rng, scores: rng.integers(0, 2, len(scores)),
-    "signal": signal,
+    "noise": lambda rng, scores: rng.integers(0, 2, len(scores)), "signal": signal,
     "rare": lambda rng, scores: (rng.random(len(scores)) < 0.01).astype(int),
-    "turns": lambda rng, scores: np.arange(len(scores)) % 2,
-    "ones": lambda rng, scores: np.ones(len(scores), int),
+    "turns": lambda rng, scores: np.arange(len(scores)) % 2, "ones": lambda rng, scores: np.ones(len(scores), int),
     "separated": lambda rng, scores: (scores > np.median(scores)).astype(int),
     "upside down": lambda rng, scores: (scores < np.median(scores)).astype(int),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("labels", "order"), halved(LABELS, ORDERS))

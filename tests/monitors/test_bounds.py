@@ -38,14 +38,11 @@ DEFINITIONS = {
 }
 DATA = {
     "coins": lambda rng, n: rng.integers(0, 2, n).astype(float),
-    "rare": lambda rng, n: (rng.random(n) < 0.05).astype(float),
-    "ties": lambda rng, n: rng.integers(0, 5, n) / 4,
-    "uniform": lambda rng, n: rng.random(n),
-    "narrow": lambda rng, n: rng.beta(60, 20, n),
-    "zeros": lambda rng, n: np.zeros(n),
-    "ones": lambda rng, n: np.ones(n),
+    "rare": lambda rng, n: (rng.random(n) < 0.05).astype(float), "ties": lambda rng, n: rng.integers(0, 5, n) / 4,
+    "uniform": lambda rng, n: rng.random(n), "narrow": lambda rng, n: rng.beta(60, 20, n),
+    "zeros": lambda rng, n: np.zeros(n), "ones": lambda rng, n: np.ones(n),
     "change": lambda rng, n: np.where(np.arange(n) < n // 2, 1.0, 0.0),
-}
+}  # fmt: skip
 
 
 def too_many(count, trials, level):

@@ -48,13 +48,11 @@ def test_a_mistake_costs_no_more_than_is_said():
     ("given", "message"),
     [
         (([0.5], [0.5, 0.5]), "a and b must be of the same examples, at least one, got 1 and 2"),
-        (([], []), "a and b must be of the same examples, at least one, got 0 and 0"),
-        (([1.5], [0.5]), "a must"),
-        (([0.5], [float("nan")]), "b must"),
-        (([0.5], [0.5], 0), "level must"),
+        (([], []), "a and b must be of the same examples, at least one, got 0 and 0"), (([1.5], [0.5]), "a must"),
+        (([0.5], [float("nan")]), "b must"), (([0.5], [0.5], 0), "level must"),
         (([0.5], [0.5], 0.05, 1.0), "least must"),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused(given, message):
     names = dict(zip(("level", "least"), given[2:], strict=False))
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):

@@ -351,13 +351,11 @@ def test_what_is_watched_follows_from_what_is_guaranteed():
         ]
     shares = [f"share of class {k!r}" for k in CLASSES for _ in range(2)]
     assert names == {
-        "Forecast": ["predicted label", *shares[::2]],
-        "Multiprobability": ["realised row"] * 2 + shares,
+        "Forecast": ["predicted label", *shares[::2]], "Multiprobability": ["realised row"] * 2 + shares,
         "guaranteed": ["predicted label"] * 2 + shares,
         "ClassIntervals": [f"class {k!r}" for k in CLASSES for _ in range(2)] + shares,
-        "PredictionSet": ["true label"] * 2,
-        "plain": [],
-    }
+        "PredictionSet": ["true label"] * 2, "plain": [],
+    }  # fmt: skip
 
 
 def test_sources_of_ones_own():

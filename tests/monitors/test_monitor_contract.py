@@ -32,14 +32,10 @@ def set_monitor_step(rng):
 
 # How to make one, a good step, bad steps.
 RUNNING = {
-    "Power": martingale(venn.monitors.Power),
-    "SimpleMixture": martingale(venn.monitors.SimpleMixture),
-    "PlugIn": martingale(venn.monitors.PlugIn),
-    "BetaPlugIn": martingale(venn.monitors.BetaPlugIn),
-    "SimpleJumper": martingale(jumper),
-    "CompositeJumper": martingale(venn.monitors.CompositeJumper),
-    "CellJumper": martingale(venn.monitors.CellJumper),
-    "Sleeper": martingale(venn.monitors.Sleeper),
+    "Power": martingale(venn.monitors.Power), "SimpleMixture": martingale(venn.monitors.SimpleMixture),
+    "PlugIn": martingale(venn.monitors.PlugIn), "BetaPlugIn": martingale(venn.monitors.BetaPlugIn),
+    "SimpleJumper": martingale(jumper), "CompositeJumper": martingale(venn.monitors.CompositeJumper),
+    "CellJumper": martingale(venn.monitors.CellJumper), "Sleeper": martingale(venn.monitors.Sleeper),
     "Ville": martingale(lambda: venn.monitors.Ville(jumper(), 0.2)),
     "CUSUM": martingale(lambda: venn.monitors.CUSUM(jumper(), 3)),
     "ShiryaevRoberts": martingale(lambda: venn.monitors.ShiryaevRoberts(jumper(), 30)),

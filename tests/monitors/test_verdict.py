@@ -399,11 +399,9 @@ def test_damaged_cases_and_traces_are_refused():
 
 def test_the_worst_of_several_is_named():
     verdicts = {
-        "a": watched([0.8] * 400, 3).verdict(),
-        "b": watched([0.8] * 20, 3).verdict(),
-        "c": watched(FLIP).verdict(),
+        "a": watched([0.8] * 400, 3).verdict(), "b": watched([0.8] * 20, 3).verdict(), "c": watched(FLIP).verdict(),
         "d": watched(FLIP).verdict(),
-    }
+    }  # fmt: skip
     assert worst(verdicts).predictor == "c"
     assert str(worst(verdicts)) == f"c: {verdicts['c']}"
     assert worst({name: verdicts[name] for name in "ab"}).predictor == "b"

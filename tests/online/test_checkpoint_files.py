@@ -174,10 +174,8 @@ def test_other_versions_are_refused_or_migrated(monkeypatch):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"format": "venn record"}, "does not say 'venn checkpoint'"),
-        ({"root": {"object": 7}}, "object 7 of 1"),
-        ({"root": {"pickle": "x"}}, "as a value"),
-        ({"root": None}, "belong to nothing"),
+        ({"format": "venn record"}, "does not say 'venn checkpoint'"), ({"root": {"object": 7}}, "object 7 of 1"),
+        ({"root": {"pickle": "x"}}, "as a value"), ({"root": None}, "belong to nothing"),
         ({"objects": None}, "as objects"),
         ({"objects": [{"class": "Popen", "parameters": {}, "state": {}}]}, "does not know, 'Popen'"),
         ({"objects": [{"class": "os.system", "parameters": {"command": "true"}, "state": {}}]}, "does not know"),
@@ -185,15 +183,13 @@ def test_other_versions_are_refused_or_migrated(monkeypatch):
         ({"objects": [{"class": "RBF", "parameters": {"gamma": 1.0, "x": 1}, "state": {}}]}, "parameters must"),
         ({"objects": [{"class": "RBF", "parameters": {"gamma": 1.0}, "state": {"row": 1}}]}, "state must"),
         ({"objects": [{"class": "Generator", "parameters": {"bits": "seed"}, "state": {}}]}, "bits must"),
-        ({"models": [["a", 1]]}, "as models"),
-        ({"copies": {"b": "none"}}, "as copies"),
-        ({"copies": {"b": []}}, "unhashable"),
-        ({"copies": {"array_0": "array_0"}}, "as copies"),
+        ({"models": [["a", 1]]}, "as models"), ({"copies": {"b": "none"}}, "as copies"),
+        ({"copies": {"b": []}}, "unhashable"), ({"copies": {"array_0": "array_0"}}, "as copies"),
         ({"copies": {f"b{i}": "array_0" for i in range(9)}}, "more than 8 copies"),
         ({"copies": {"b": "array_0"}}, "belong to nothing"),
     ],
     ids=range(17),
-)
+)  # fmt: skip
 def test_forged_headers_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         unpack(forged(**fields))

@@ -31,17 +31,13 @@ TABLES = ("run", *KEYS, "alarms", "series", "latest", "positions")
 COLUMNS = [
     (table, column)
     for table, columns in (
-        ("run", "key value checksum"),
-        ("questions", "event id time step x predictions checksum"),
-        ("answers", "step event question time truth checksum"),
-        ("expired", "number event question time checksum"),
-        ("alarms", "predictor number step time alarm checksum"),
-        ("series", "step time figures checksum"),
-        ("latest", "predictor step time snapshot checksum"),
-        ("positions", "source position checksum"),
+        ("run", "key value checksum"), ("questions", "event id time step x predictions checksum"),
+        ("answers", "step event question time truth checksum"), ("expired", "number event question time checksum"),
+        ("alarms", "predictor number step time alarm checksum"), ("series", "step time figures checksum"),
+        ("latest", "predictor step time snapshot checksum"), ("positions", "source position checksum"),
     )
     for column in columns.split()
-]
+]  # fmt: skip
 
 
 def live(online, events):

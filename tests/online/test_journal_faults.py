@@ -395,13 +395,11 @@ def test_a_checkpoint_that_cannot_be_written_is_missed(tmp_path, monkeypatch, ca
 @pytest.mark.parametrize(
     ("parameters", "error"),
     [
-        ({"every": 0}, ValueError),
-        ({"every": 1.5}, TypeError),
-        ({"durable": "no"}, TypeError),
+        ({"every": 0}, ValueError), ({"every": 1.5}, TypeError), ({"durable": "no"}, TypeError),
         ({"share": 0}, ValueError),
     ],
     ids=["zero", "fraction", "text", "share"],
-)
+)  # fmt: skip
 def test_bad_parameters_of_a_journal(parameters, error, tmp_path):
     with pytest.raises(error, match=next(iter(parameters))):
         venn.online.Journal(tmp_path / "run.db", **parameters)

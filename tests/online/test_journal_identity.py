@@ -44,11 +44,9 @@ def through_a_function():
 
 
 SCORERS = {
-    "bare": Bare,
-    "function": through_a_function,
-    "bare address": lambda: Told("Told({address})"),
+    "bare": Bare, "function": through_a_function, "bare address": lambda: Told("Told({address})"),
     "part": lambda: Told("Told(part={part!r})"),
-}
+}  # fmt: skip
 PREDICTORS = {
     "forecaster": lambda scorer: venn.Forecaster(scorer=scorer),
     "abers": lambda scorer: venn.InductiveVennAbers(venn.FrozenScorer(scorer)),

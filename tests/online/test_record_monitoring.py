@@ -18,22 +18,17 @@ from venn.smoothing import Smoothing
 CLASSES = ("no", "yes", "maybe")
 FIGURES = ("plot", "plot_errors", "plot_martingales", "plot_p_values", "plot_reliability")
 FILES = {
-    "plot": "curves.png",
-    "plot_errors": "errors.png",
-    "plot_martingales": "martingales.png",
-    "plot_p_values": "p_values.png",
-    "plot_reliability": "reliability.png",
-}
+    "plot": "curves.png", "plot_errors": "errors.png", "plot_martingales": "martingales.png",
+    "plot_p_values": "p_values.png", "plot_reliability": "reliability.png",
+}  # fmt: skip
 # What each kind of prediction can be drawn of.
 KINDS = {
     "label": {"plot", "plot_martingales", "plot_p_values", "plot_reliability"},
-    "row": {"plot", "plot_martingales", "plot_p_values", "plot_reliability"},
-    "unproved": {"plot", "plot_reliability"},
+    "row": {"plot", "plot_martingales", "plot_p_values", "plot_reliability"}, "unproved": {"plot", "plot_reliability"},
     "pairs": {"plot", "plot_martingales", "plot_p_values", "plot_reliability"},
     "point": {"plot", "plot_martingales", "plot_reliability"},
-    "sets": {"plot_errors", "plot_martingales", "plot_p_values"},
-    "plain": {"plot_errors"},
-}
+    "sets": {"plot_errors", "plot_martingales", "plot_p_values"}, "plain": {"plot_errors"},
+}  # fmt: skip
 
 
 def prediction(kind, rng, classes=CLASSES):
@@ -211,12 +206,9 @@ def test_running_adds_up_new_steps_only():
 @pytest.mark.parametrize(
     ("kinds", "n"),
     [
-        *(((kind,), 30) for kind in KINDS),
-        (tuple(KINDS), 30),
-        (("sets", "plain"), 1),
-        (("plain", "point"), 30),
+        *(((kind,), 30) for kind in KINDS), (tuple(KINDS), 30), (("sets", "plain"), 1), (("plain", "point"), 30),
     ],
-)
+)  # fmt: skip
 def test_what_there_is_is_drawn_and_nothing_else(tmp_path, kinds, n, undrawn):
     """Where n is 30, files are counted and not drawn: test_figures.py draws one of everything."""
     pytest.importorskip("matplotlib")

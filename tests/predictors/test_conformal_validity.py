@@ -98,11 +98,9 @@ def uniform_and_independent(p):
     lagged = {"lag 1": centred[:, :-1] * centred[:, 1:], "past": before * centred[:, 1:]}
     z = {name: products.sum() / np.sqrt(products.size) for name, products in lagged.items()}
     return {
-        "uniform": stats.kstest(p.ravel(), "uniform").pvalue,
-        "pairs": stats.chisquare(cells.ravel()).pvalue,
-        **{name: 2 * stats.norm.sf(abs(value)) for name, value in z.items()},
-        **exact_counts(p),
-    }
+        "uniform": stats.kstest(p.ravel(), "uniform").pvalue, "pairs": stats.chisquare(cells.ravel()).pvalue,
+        **{name: 2 * stats.norm.sf(abs(value)) for name, value in z.items()}, **exact_counts(p),
+    }  # fmt: skip
 
 
 # Exactly: over one bag ------------------------------------------------------------------------------------------------

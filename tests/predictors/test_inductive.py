@@ -249,12 +249,9 @@ def test_guarantees():
 def test_what_schedules_promise_online():
     promised = {kind: kind.online for kind in (PrefixRestart, Prefix, FreshSplit, RandomAssignment, FixedCalibration)}
     assert promised == {
-        PrefixRestart: "exact",
-        Prefix: "exact within a period",
-        FreshSplit: "not proved",
-        RandomAssignment: "broken",
+        PrefixRestart: "exact", Prefix: "exact within a period", FreshSplit: "not proved", RandomAssignment: "broken",
         FixedCalibration: "broken",
-    }
+    }  # fmt: skip
     assert InductiveVenn(frozen()).schedule == NoTraining()
     assert NoTraining().online == "exact"
 

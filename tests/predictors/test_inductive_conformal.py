@@ -41,13 +41,10 @@ def test_order_statistics_are_those_of_a_sorted_array(kind):
     rng = np.random.default_rng(len(kind))
     n = 9 * WIDTH
     values = {
-        "random": np.rint(1e6 * rng.normal(size=n)),
-        "ties": rng.integers(-3, 4, n).astype(float),
-        "one": np.ones(n),
-        "ascending": np.arange(n) / 2,
-        "descending": -np.arange(n) / 2,
+        "random": np.rint(1e6 * rng.normal(size=n)), "ties": rng.integers(-3, 4, n).astype(float), "one": np.ones(n),
+        "ascending": np.arange(n) / 2, "descending": -np.arange(n) / 2,
         "infinite": rng.choice([-np.inf, -1.0, 0.0, 2.0, np.inf], n),
-    }[kind]
+    }[kind]  # fmt: skip
     buckets, known = no_values(), np.empty(0)
     for size in [1] * 5 + [3, 40, WIDTH - 1, WIDTH, WIDTH + 1] * 20:
         asked = np.concatenate([rng.choice(values, 12), [-np.inf, np.inf, -0.5, 0.5]])

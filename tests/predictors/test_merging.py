@@ -156,14 +156,12 @@ KINDS = {
     "abers": (abers_of, lambda model: (len(model), model.query_many(ASKED[0][:, 0]).tobytes()), VennAbers.merge),
     "one against all": calibrated(lambda: OneVsAllAbers(CLASSES)),
     "bins": (
-        bins_of,
-        lambda monitor: (monitor.n, monitor.ece, monitor.reliability, monitor.state),
-        CalibrationBins.merge,
+        bins_of, lambda monitor: (monitor.n, monitor.ece, monitor.reliability, monitor.state), CalibrationBins.merge,
     ),
     "scorecard": carded(inductive(venn.taxonomies.TopTwo()), Scorecard),
     "scorecard of intervals": carded(lambda: InductiveVennAbers(Given()), Scorecard),
     "scorecard of sets": carded(lambda: InductiveConformal(Given()), SetScorecard),
-}
+}  # fmt: skip
 
 
 def at_random(parts, merge, rng):
@@ -319,13 +317,11 @@ REFUSED = {
     "predictor": (model_of(), model_of(InductiveVennAbers), "must be a InductiveVenn, to be merged with one"),
     "smoothing": (model_of(InductiveConformal), model_of(InductiveConformal, seed=1), "seed=1"),
     "conditions": (
-        model_of(InductiveConformal),
-        model_of(InductiveConformal, label_conditional=True),
-        "conditional=True",
+        model_of(InductiveConformal), model_of(InductiveConformal, label_conditional=True), "conditional=True",
     ),
     "schedule": (model_of(schedule=venn.schedules.FixedCalibration(5)),) * 2 + (r"schedule NoTraining\(\)",),
     "training": (venn.InductiveVenn(NearestCentroid(CLASSES)),) * 2 + (r"schedule NoTraining\(\)",),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)

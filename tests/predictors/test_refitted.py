@@ -52,12 +52,9 @@ class Moody:
 
 
 SCHEDULES = {
-    "restart": PrefixRestart(first=5, growth=1.5),
-    "ends": PrefixRestart(first=5, last=11),
-    "every": FreshSplit(),
-    "prefix": Prefix(first=4),
-    "once": FixedCalibration(size=3, train=8),
-}
+    "restart": PrefixRestart(first=5, growth=1.5), "ends": PrefixRestart(first=5, last=11), "every": FreshSplit(),
+    "prefix": Prefix(first=4), "once": FixedCalibration(size=3, train=8),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -310,10 +310,8 @@ def test_maps_may_be_fitted_to_deleted_scores():
 # Maps that are fitted from nothing each time
 
 OTHERS = {
-    "beta calibration": BetaCalibration(),
-    "temperature": Temperature(),
-    "of all": OneVsAll(Platt()),
-}
+    "beta calibration": BetaCalibration(), "temperature": Temperature(), "of all": OneVsAll(Platt()),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -40,18 +40,14 @@ def parity(x):
 
 # The engine's object and the oracle's function.
 PAIRS = {
-    "argmax": (Argmax(), naive.argmax),
-    "top two": (TopTwo(), naive.top_two),
-    "threshold": (Threshold(), naive.threshold(0.75)),
-    "threshold .5": (Threshold(0.5), naive.threshold(0.5)),
-    "runner-up": (RunnerUp(), naive.runner_up(0.25)),
-    "gap": (Gap(), naive.gap(0.5)),
-    "gap .1": (Gap(0.1), naive.gap(0.1)),
-    "margin": (MarginBins(), naive.margin_bins((0.5, 1.0, 1.5))),
+    "argmax": (Argmax(), naive.argmax), "top two": (TopTwo(), naive.top_two),
+    "threshold": (Threshold(), naive.threshold(0.75)), "threshold .5": (Threshold(0.5), naive.threshold(0.5)),
+    "runner-up": (RunnerUp(), naive.runner_up(0.25)), "gap": (Gap(), naive.gap(0.5)),
+    "gap .1": (Gap(0.1), naive.gap(0.1)), "margin": (MarginBins(), naive.margin_bins((0.5, 1.0, 1.5))),
     "margin fine": (MarginBins((0.1, 0.2, 0.25, 2.0)), naive.margin_bins((0.1, 0.2, 0.25, 2.0))),
     "top score": (TopScoreBins((-0.5, 0.0, 1.0)), naive.top_score_bins((-0.5, 0.0, 1.0))),
     "adaptive": (AdaptiveMarginBins(), naive.adaptive),
-}
+}  # fmt: skip
 TWO_CLASSES = {
     "score": (ScoreBins(), naive.score_bins(4, -2, 2)),
     "score odd": (ScoreBins(5, -1, 2), naive.score_bins(5, -1, 2)),

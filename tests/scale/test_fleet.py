@@ -354,16 +354,12 @@ def test_refusals_change_nothing(kept, tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        ({"make": 3}, TypeError, "make must be a function"),
-        ({"open": 0}, ValueError, "open must be"),
-        ({"every": 0}, ValueError, "every must be"),
-        ({"rate": 1.0}, ValueError, "rate must"),
-        ({"most": 0}, ValueError, "most must be"),
-        ({"prior": 3}, TypeError, "prior must be"),
-        ({"folder": 3}, TypeError, "folder must be"),
-        ({"on_alarm": 3}, TypeError, "on_alarm must be"),
+        ({"make": 3}, TypeError, "make must be a function"), ({"open": 0}, ValueError, "open must be"),
+        ({"every": 0}, ValueError, "every must be"), ({"rate": 1.0}, ValueError, "rate must"),
+        ({"most": 0}, ValueError, "most must be"), ({"prior": 3}, TypeError, "prior must be"),
+        ({"folder": 3}, TypeError, "folder must be"), ({"on_alarm": 3}, TypeError, "on_alarm must be"),
     ],
-)
+)  # fmt: skip
 def test_bad_parameters(given, error, words):
     with pytest.raises(error, match=words):
         venn.Fleet(**({"make": make} | given))

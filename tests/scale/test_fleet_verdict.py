@@ -201,10 +201,8 @@ def test_how_many_rows_a_change_must_have_to_be_named(turn, rows, enough):
     rng, best, kappa = np.random.default_rng(0), [], 0.4
     for _ in range(5):
         model, ps, evidence = (
-            venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), 1, (False, True))),
-            [],
-            KeyEvidence((False, True)),
-        )
+            venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), 1, (False, True))), [], KeyEvidence((False, True)),
+        )  # fmt: skip
         for step, x in enumerate(rng.normal(size=(rows, 2))):
             said, y = model.predict_one(x), bool((x[0] > 0) != (step >= turn))
             ps.append(said.p_values[int(y)])

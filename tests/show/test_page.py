@@ -55,10 +55,8 @@ class Scripted:
 
     def snapshot(self, name):
         told = curves(self.answered)["one"] | {
-            "step": self.answered,
-            "guaranteed": "nothing",
-            "predictions": "Forecast",
-        }
+            "step": self.answered, "guaranteed": "nothing", "predictions": "Forecast",
+        }  # fmt: skip
         return {"told": told, "monitor": None} if self.answered else None
 
     def alarms(self, name, last=100):

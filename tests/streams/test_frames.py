@@ -40,12 +40,9 @@ def table(n, seed=0):
     """Columns of several types of numbers, with ties, and a label."""
     rng = np.random.default_rng(seed)
     return {
-        "a": rng.normal(size=n),
-        "b": rng.integers(-3, 3, n),
-        "c": rng.integers(0, 200, n).astype(np.uint8),
-        "d": rng.normal(size=n).astype(np.float32),
-        "y": rng.choice(["no", "yes"], n).tolist(),
-    }
+        "a": rng.normal(size=n), "b": rng.integers(-3, 3, n), "c": rng.integers(0, 200, n).astype(np.uint8),
+        "d": rng.normal(size=n).astype(np.float32), "y": rng.choice(["no", "yes"], n).tolist(),
+    }  # fmt: skip
 
 
 def naive(columns, features, label):
@@ -290,11 +287,9 @@ def test_labels_are_of_the_classes(make):
 def test_schemas_are_those_of_a_form(make):
     frame = make({"hue": ["red", "blue"], "size": ["big", "small"], "w": [None, 2.0], "id": ["k", "l"], "y": [0, 1]})
     schema = {
-        "hue": Nominal(("blue", "red")),
-        "size": Ordinal(("small", "big")),
-        "w": Numeric(missing="", fill=-1.0),
+        "hue": Nominal(("blue", "red")), "size": Ordinal(("small", "big")), "w": Numeric(missing="", fill=-1.0),
         "id": streams.Skip(),
-    }
+    }  # fmt: skip
     stream = from_frames(frame, "y", classes=[0, 1], schema=schema)
     assert stream.features == ("hue=blue", "hue=red", "size", "w")
     assert taken(stream) == [([0.0, 1.0, 1.0, -1.0], 0), ([1.0, 0.0, 0.0, 2.0], 1)]

@@ -21,19 +21,10 @@ from streams.messages import MessageSource
 
 LEVEL = 1e-3
 TEACHERS = [
-    Immediate(),
-    Delayed(0),
-    Delayed(3),
-    Delayed(1000),
-    RandomDelay(0),
-    RandomDelay(4.5, seed=1),
-    Lazy(0),
-    Lazy(1),
-    Lazy(0.5, seed=2),
-    Lazy(0.5, teacher=Delayed(10)),
-    Lazy(0.3, teacher=RandomDelay(7, seed=3)),
+    Immediate(), Delayed(0), Delayed(3), Delayed(1000), RandomDelay(0), RandomDelay(4.5, seed=1), Lazy(0), Lazy(1),
+    Lazy(0.5, seed=2), Lazy(0.5, teacher=Delayed(10)), Lazy(0.3, teacher=RandomDelay(7, seed=3)),
     Lazy(0.5, teacher=Lazy(0.5)),
-]
+]  # fmt: skip
 
 
 def plain(lessons):
@@ -88,11 +79,8 @@ def test_each_answer_comes_once_and_after_its_question(teacher):
 
 def test_immediate_answers_before_the_next_question():
     assert list(teach([("a", 1), ("b", 2)], Immediate())) == [
-        Question(1, "a"),
-        Answer(1, 1),
-        Question(2, "b"),
-        Answer(2, 2),
-    ]
+        Question(1, "a"), Answer(1, 1), Question(2, "b"), Answer(2, 2),
+    ]  # fmt: skip
 
 
 def test_delayed_by_just_so_many_questions():

@@ -24,12 +24,10 @@ FRUIT = Form(
     features=["weight", "colour", "note", "size"],
     classes=["lime", 2, True],
     schema={
-        "weight": Numeric(missing="?", fill=-1.0),
-        "colour": Nominal(("red", "green")),
-        "note": Skip(),
+        "weight": Numeric(missing="?", fill=-1.0), "colour": Nominal(("red", "green")), "note": Skip(),
         "size": Ordinal(("small", "big")),
     },
-)
+)  # fmt: skip
 
 
 def read(text, form=None):
@@ -116,16 +114,13 @@ def test_names_that_come_twice_are_found_in_one_pass():
 @pytest.mark.parametrize(
     ("text", "form", "reason"),
     [
-        ("", None, "must be JSON: Expecting value"),
-        ("{", None, "must be JSON"),
+        ("", None, "must be JSON: Expecting value"), ("{", None, "must be JSON"),
         (DEEP, None, "must be JSON nested at most 100 deep, got"),
         (f'{{"id": 1, "x": {nested(100)}}}', None, "must be JSON nested at most 100 deep, got"),
         (f'{{"id": 1, "x": {nested(930)}}}', None, "must be JSON nested at most 100 deep, got"),
         (f'{{"id": 1, "x": {nested(99)}, "z": "]]]"}}', None, "x[0] must be a number, got [["),
-        (f'{{"y": {MANY}}}', None, "4300"),
-        ("[]", None, "must be a JSON object with id, x, y, got '[]'"),
-        (b'{"y": "\xff"}', None, "must be UTF-8"),
-        ("{}", None, "must have x, y or both, got neither"),
+        (f'{{"y": {MANY}}}', None, "4300"), ("[]", None, "must be a JSON object with id, x, y, got '[]'"),
+        (b'{"y": "\xff"}', None, "must be UTF-8"), ("{}", None, "must have x, y or both, got neither"),
         ('{"id": 1}', None, "must have x, y or both, got neither"),
         ('{"y": 1}', None, "must have an id, as it has y and no x, got none"),
         ('{"id": 1, "y": 1, "id": 2}', None, "must name nothing twice, got two of 'id'"),
@@ -160,7 +155,7 @@ def test_names_that_come_twice_are_found_in_one_pass():
         ('{"x": [1, "red", 0, ""]}', FRUIT, "x, feature 'size' is missing, got ''"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",
-)
+)  # fmt: skip
 def test_what_is_no_message(text, form, reason):
     with pytest.raises(ValueError, match=re.escape(reason)) as caught:
         Decoder(form or Form()).json(text)

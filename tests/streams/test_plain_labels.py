@@ -19,11 +19,9 @@ def arrow(labels):
 
 
 WAYS = {
-    "sorted": lambda labels: sorted(set(np.array(labels))),
-    "list": lambda labels: list(np.unique(labels)),
-    "array": np.array,
-    "arrow": arrow,
-}
+    "sorted": lambda labels: sorted(set(np.array(labels))), "list": lambda labels: list(np.unique(labels)),
+    "array": np.array, "arrow": arrow,
+}  # fmt: skip
 
 
 def of_machine(classes):

@@ -156,21 +156,19 @@ def test_flat_fields(server, client, source):
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"data": "{"}, "must be JSON"),
-        ({"data": b"\xff"}, "must be UTF-8"),
+        ({"data": "{"}, "must be JSON"), ({"data": b"\xff"}, "must be UTF-8"),
         ({"data": "{}"}, "must have x, y or both, got neither"),
         ({"data": '{"y": 1}'}, "must have an id, as it has y and no x, got none"),
         ({"data": '{"x": [1]}', "y": "1"}, "must have the field 'data' or id, x and y, got 'data' and 'y'"),
         ({"other": "1"}, "must have x, y or both, got neither"),
         ({"y": "1"}, "must have an id, as it has y and no x, got none"),
-        ({"id": "", "x": "[1]"}, "id must not be empty"),
-        ({"x": "1,2"}, "x must be JSON"),
+        ({"id": "", "x": "[1]"}, "id must not be empty"), ({"x": "1,2"}, "x must be JSON"),
         ({"x": "[NaN]"}, "must hold finite numbers only, got NaN"),
         ({"x": "[" * 950 + "]" * 950}, "x must be JSON nested at most 100 deep"),
         ({"x": "[1]", "y": b"\xff"}, "must be UTF-8"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_bad_entries(server, source, client, fields, reason):
     bad = client.xadd(source.stream, fields).decode()
     source.send(7, [1])

@@ -50,19 +50,15 @@ def test_rows_find_their_header_again(path):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("k,1", "must have 4 fields, got 2"),
-        ("k,1,2,a,b", "must have 4 fields, got 5"),
-        ('k,1,2,"a', "must be a row of CSV on one line"),
-        ('k,"1"2,2,a', "must be a row of CSV on one line"),
-        ("k,1,,a", "x, feature 'b' is missing, got ''"),
-        ("k,1,nan,a", "x, feature 'b' is missing, got 'nan'"),
+        ("k,1", "must have 4 fields, got 2"), ("k,1,2,a,b", "must have 4 fields, got 5"),
+        ('k,1,2,"a', "must be a row of CSV on one line"), ('k,"1"2,2,a', "must be a row of CSV on one line"),
+        ("k,1,,a", "x, feature 'b' is missing, got ''"), ("k,1,nan,a", "x, feature 'b' is missing, got 'nan'"),
         ("k,1,1_0,a", "x, feature 'b' must be a number, got '1_0'"),
         ("k,1,2,c", "y must be one of the classes ('a', 'b'), got 'c'"),
-        (",,,a", "must have an id, as it has y and no x, got none"),
-        ("k,,,", "must have x, y or both, got neither"),
+        (",,,a", "must have an id, as it has y and no x, got none"), ("k,,,", "must have x, y or both, got neither"),
         (b"k,1,2,\xe4", "must be UTF-8"),
     ],
-)
+)  # fmt: skip
 def test_bad_rows(path, row, reason):
     append(path, "key,a,b,y\n")
     append(path, row)

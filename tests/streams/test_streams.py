@@ -163,17 +163,12 @@ def test_scaling_refuses(make, message):
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [
-        ([2, 1, 2], (1, 2)),
-        ([-1, 1, 1], (-1, 1)),
-        ([5, 5, 5], (5,)),
-        (np.array([1.5, 0.5, 1.5], dtype=np.float32), (0.5, 1.5)),
-        (np.array(["b", "a", "b"]), ("a", "b")),
-        (["10", "9", "9"], ("9", "10")),
-        ([True, False, True], (False, True)),
-        ([np.int64(3), np.str_("x"), 3], ("x", 3)),
-        ([("a", 1), ("a", 0), ("a", 1)], (("a", 0), ("a", 1))),
+        ([2, 1, 2], (1, 2)), ([-1, 1, 1], (-1, 1)), ([5, 5, 5], (5,)),
+        (np.array([1.5, 0.5, 1.5], dtype=np.float32), (0.5, 1.5)), (np.array(["b", "a", "b"]), ("a", "b")),
+        (["10", "9", "9"], ("9", "10")), ([True, False, True], (False, True)),
+        ([np.int64(3), np.str_("x"), 3], ("x", 3)), ([("a", 1), ("a", 0), ("a", 1)], (("a", 0), ("a", 1))),
     ],
-)
+)  # fmt: skip
 def test_labels_are_any_python_objects(labels, classes):
     declared = classes if len({type(k) for k in classes}) > 1 else None
     stream = streams.from_arrays(np.zeros((3, 1)), labels, classes=declared)

@@ -80,13 +80,10 @@ def test_median_does_not_depend_on_the_order(write):
 @pytest.mark.parametrize(
     ("text", "delimiter"),
     [
-        ("a;y\n1;n\n2;p\n", ";"),
-        ("a\ty\n1\tn\n2\tp\n", "\t"),
-        ("\ufeffa,y\r\n1,n\r\n2,p", ","),
-        ('"a","y"\n"1","n"\n\n2,"p"\n\n', ","),
-        ("\na,y\n 1 ,n\n2e0,p\n", ","),
+        ("a;y\n1;n\n2;p\n", ";"), ("a\ty\n1\tn\n2\tp\n", "\t"), ("\ufeffa,y\r\n1,n\r\n2,p", ","),
+        ('"a","y"\n"1","n"\n\n2,"p"\n\n', ","), ("\na,y\n 1 ,n\n2e0,p\n", ","),
     ],
-)
+)  # fmt: skip
 def test_dialects(write, text, delimiter):
     stream = streams.from_csv(write(text), "y", delimiter=delimiter, scale=False)
     assert stream.features == ("a",)
@@ -377,8 +374,7 @@ def test_a_schema_that_is_no_mapping_is_refused(write, schema):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"a,y\n1,\xf6\n", "iconv -f cp1252 -t utf-8"),
-        (b"\xff\xfea\0\xff\xdf", "must be UTF-16 text"),
+        (b"a,y\n1,\xf6\n", "iconv -f cp1252 -t utf-8"), (b"\xff\xfea\0\xff\xdf", "must be UTF-16 text"),
         (b"PAR1\xff", "must be a CSV file, got a Parquet file: write it as CSV"),
         (b"ARROW1\0\0", "must be a CSV file, got an Arrow or Feather file"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "got an old Excel workbook .* save its sheet as CSV"),
@@ -387,15 +383,12 @@ def test_a_schema_that_is_no_mapping_is_refused(write, schema):
         (b"\xef\xbb\xbf<HTML lang='en'>", "got a web page"),
         (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS .*: git lfs pull fetches it"),
         (b"/annex/objects/SHA256E-s3--0.csv\n", "git annex get fetches it"),
-        (b'{"id": 1, "x": [1]}\n', "got JSON: write it as CSV"),
-        (b'[{"a": 1}]', "got JSON"),
+        (b'{"id": 1, "x": [1]}\n', "got JSON: write it as CSV"), (b'[{"a": 1}]', "got JSON"),
         (b"\x28\xb5\x2f\xfd\x24", "packed by zstd: unpack it first"),
-        (gzip.compress(b"%PDF-1.7\n", mtime=0), "got a PDF"),
-        (b"PK\x03\x04broken", "is a damaged zip file"),
-        (b"BZh9broken", "is a damaged bzip2 file"),
-        (b"\xfd7zXZ\0broken", "is a damaged xz file"),
+        (gzip.compress(b"%PDF-1.7\n", mtime=0), "got a PDF"), (b"PK\x03\x04broken", "is a damaged zip file"),
+        (b"BZh9broken", "is a damaged bzip2 file"), (b"\xfd7zXZ\0broken", "is a damaged xz file"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_no_text_says_what_to_do_with_it(content, said, tmp_path):
     path = tmp_path / "data.csv"
     path.write_bytes(content)

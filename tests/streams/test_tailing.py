@@ -59,10 +59,8 @@ def test_questions_answers_and_examples(path):
     append(path, '{"id": 1, "x": [1, 2]}\r\n\n{"x": [3, 4], "y": "a"}\n  \n{"id": 1, "y": "b"}\n')
     found = list(JSONLines(path, follow=False).messages())
     assert [(m.id, None if m.x is None else m.x.tolist(), m.y) for m in found] == [
-        (1, [1, 2], None),
-        (None, [3, 4], "a"),
-        (1, None, "b"),
-    ]
+        (1, [1, 2], None), (None, [3, 4], "a"), (1, None, "b"),
+    ]  # fmt: skip
 
 
 def test_a_half_written_line_waits(path):

@@ -19,22 +19,15 @@ from venn import cli
 from venn.cli.numbers import holds_numbers
 
 READ = [
-    ({"unit": "$", "thousands": ","}, "$1,969.50", 1969.5),
-    ({"unit": "$", "thousands": ","}, " -$ 3 ", -3.0),
+    ({"unit": "$", "thousands": ","}, "$1,969.50", 1969.5), ({"unit": "$", "thousands": ","}, " -$ 3 ", -3.0),
     ({"unit": "$", "thousands": ","}, "$-1,234,567", -1234567.0),
-    ({"unit": "$", "thousands": ","}, "($1,234.50)", -1234.5),
-    ({"unit": "$"}, "7", 7.0),
-    ({"unit": "%"}, "96%", 96.0),
-    ({"unit": "%"}, "\u22120.5 %", -0.5),
-    ({"unit": "€", "thousands": ".", "decimal": ","}, "1.241,50 €", 1241.5),
+    ({"unit": "$", "thousands": ","}, "($1,234.50)", -1234.5), ({"unit": "$"}, "7", 7.0), ({"unit": "%"}, "96%", 96.0),
+    ({"unit": "%"}, "\u22120.5 %", -0.5), ({"unit": "€", "thousands": ".", "decimal": ","}, "1.241,50 €", 1241.5),
     ({"unit": "€", "thousands": ".", "decimal": ","}, "1.241.000\u00a0€", 1241000.0),
-    ({"unit": "kg"}, "1.5e3kg", 1500.0),
-    ({"unit": "Rs.", "thousands": ","}, "Rs. 12,34,567.5", 1234567.5),
-    ({"thousands": " "}, "1\u202f234\u00a0567.5", 1234567.5),
-    ({"thousands": "'"}, "1\u2019234.5", 1234.5),
-    ({"decimal": ","}, ",5", 0.5),
-    ({"decimal": ",", "thousands": "."}, "1.234", 1234.0),
-]
+    ({"unit": "kg"}, "1.5e3kg", 1500.0), ({"unit": "Rs.", "thousands": ","}, "Rs. 12,34,567.5", 1234567.5),
+    ({"thousands": " "}, "1\u202f234\u00a0567.5", 1234567.5), ({"thousands": "'"}, "1\u2019234.5", 1234.5),
+    ({"decimal": ","}, ",5", 0.5), ({"decimal": ",", "thousands": "."}, "1.234", 1234.0),
+]  # fmt: skip
 REFUSED = [
     ({"unit": "%"}, "0.96"),  # 96 %, or 1 %?
     ({"unit": "$"}, "€5"),
@@ -73,14 +66,11 @@ def test_what_is_no_such_number_is_refused(how, text):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"unit": 5}, "unit must be text"),
-        ({"unit": " "}, "unit must be text without"),
-        ({"unit": "k2"}, "unit must be text without"),
-        ({"thousands": ";"}, "thousands must be one of"),
-        ({"thousands": ",", "decimal": ","}, "another sign than decimal"),
-        ({"decimal": ";"}, "decimal must be"),
+        ({"unit": 5}, "unit must be text"), ({"unit": " "}, "unit must be text without"),
+        ({"unit": "k2"}, "unit must be text without"), ({"thousands": ";"}, "thousands must be one of"),
+        ({"thousands": ",", "decimal": ","}, "another sign than decimal"), ({"decimal": ";"}, "decimal must be"),
     ],
-)
+)  # fmt: skip
 def test_ways_to_write_that_are_none(how, said):
     with pytest.raises((TypeError, ValueError), match=said):
         streams.Numeric(**how)
@@ -90,26 +80,14 @@ def test_ways_to_write_that_are_none(how, said):
     ("texts", "how"),
     [
         (["$1,969.50", "$3"], {"unit": "$", "thousands": ","}),
-        (["1.241,50 €", "3 €"], {"unit": "€", "thousands": ".", "decimal": ","}),
-        (["96%", "4.5 %"], {"unit": "%"}),
-        (["12 kg", "5.5 kg"], {"unit": "kg"}),
-        (["1 234,5", "1"], {"thousands": " ", "decimal": ","}),
-        (["1,234", "12,345,678"], {"thousands": ","}),
-        (["3,5", "1,234"], {"decimal": ","}),
-        (["CHF 1'200.50"], {"unit": "CHF", "thousands": "'"}),
-        (["12 kg", "5 g"], None),
-        (["$5", "€5"], None),
-        (["96%", "0.5"], None),
-        (["shop 1", "shop 2"], None),
-        (["A12", "A13"], None),
-        (["#1", "#2"], {"unit": "#"}),
-        (["2024-01-30"], None),
-        (["12:30"], None),
-        (["1,5", "1.5"], None),
-        (["red"], None),
-        ([], None),
+        (["1.241,50 €", "3 €"], {"unit": "€", "thousands": ".", "decimal": ","}), (["96%", "4.5 %"], {"unit": "%"}),
+        (["12 kg", "5.5 kg"], {"unit": "kg"}), (["1 234,5", "1"], {"thousands": " ", "decimal": ","}),
+        (["1,234", "12,345,678"], {"thousands": ","}), (["3,5", "1,234"], {"decimal": ","}),
+        (["CHF 1'200.50"], {"unit": "CHF", "thousands": "'"}), (["12 kg", "5 g"], None), (["$5", "€5"], None),
+        (["96%", "0.5"], None), (["shop 1", "shop 2"], None), (["A12", "A13"], None), (["#1", "#2"], {"unit": "#"}),
+        (["2024-01-30"], None), (["12:30"], None), (["1,5", "1.5"], None), (["red"], None), ([], None),
     ],
-)
+)  # fmt: skip
 def test_the_way_to_write_is_found_or_none(texts, how):
     found = way_to_write(texts)
     assert found == (None if how is None else streams.Numeric(**how))
@@ -136,18 +114,15 @@ def test_numbers_as_text_in_json():
 
 ROWS = 60
 COLUMNS = {
-    "amount": [f"${1000 * i + 969.5:,.2f}" for i in range(ROWS)],
-    "share": [f"{i / 2}%" for i in range(ROWS)],
+    "amount": [f"${1000 * i + 969.5:,.2f}" for i in range(ROWS)], "share": [f"{i / 2}%" for i in range(ROWS)],
     "weight": [f"{i} kg" if i % 7 else "" for i in range(ROWS)],
     "sold": [f"{i * 7919 % 9973 + 1000:,}" for i in range(ROWS)],
     "level": [f"{i / 4}" if i % 9 else "-" for i in range(ROWS)],
-    "odd": [f"{i / 4}" if i % 9 else "unknown" for i in range(ROWS)],
-    "shop": [f"shop {i % 25}" for i in range(ROWS)],
-    "plain": [f"{i}.5" for i in range(ROWS)],
-    "ref": [f"k{i:03}" for i in range(ROWS)],
+    "odd": [f"{i / 4}" if i % 9 else "unknown" for i in range(ROWS)], "shop": [f"shop {i % 25}" for i in range(ROWS)],
+    "plain": [f"{i}.5" for i in range(ROWS)], "ref": [f"k{i:03}" for i in range(ROWS)],
     "day": [f"2024-01-{1 + i % 28:02}" for i in range(ROWS)],
     "mixed": [("$%d" if i % 2 else "€%d") % i for i in range(ROWS)],
-}
+}  # fmt: skip
 
 
 def table(names, comma=False):
@@ -243,14 +218,10 @@ def test_a_growing_file_has_thousands_and_units(tmp_path):
 
 FRAME = {
     "amount": [f"${1000 * i + 969.5:,.2f}" for i in range(12)],
-    "share": [f"{i}%" if i % 5 else None for i in range(12)],
-    "shop": ["north", "south", None] * 4,
-    "ref": [f"k{i}" for i in range(12)],
-    "text": [f"{i}.5" for i in range(12)],
-    "paid": [True, False] * 6,
-    "plain": [*range(12)],
-    "y": ["up", "down"] * 6,
-}
+    "share": [f"{i}%" if i % 5 else None for i in range(12)], "shop": ["north", "south", None] * 4,
+    "ref": [f"k{i}" for i in range(12)], "text": [f"{i}.5" for i in range(12)], "paid": [True, False] * 6,
+    "plain": [*range(12)], "y": ["up", "down"] * 6,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])

@@ -17,13 +17,9 @@ import pytest
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "peers.py"
 MODULES = {
-    "online-cp": "online_cp",
-    "crepes": "crepes",
-    "mapie": "mapie",
-    "venn-abers": "venn_abers",
-    "river": "river",
+    "online-cp": "online_cp", "crepes": "crepes", "mapie": "mapie", "venn-abers": "venn_abers", "river": "river",
     "scikit-learn": "sklearn",
-}
+}  # fmt: skip
 
 
 @pytest.fixture
