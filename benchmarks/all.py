@@ -12,8 +12,6 @@ with its last line, and the exit status is 1. Studies, whose pages give their da
 the machine. After `--keep`, `python -m tools.figures` writes the kept figures into the pages that give them.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

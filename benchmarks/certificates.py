@@ -12,9 +12,6 @@ Prints one JSON line: streams, steps, the worst violation in units of the
 stated tolerance, how streams ended, and every violation above the tolerance with what is needed to reproduce it.
 """
 
-from __future__ import annotations
-
-import argparse
 import collections
 import json
 import multiprocessing
@@ -22,6 +19,7 @@ import sys
 import time
 
 import numpy as np
+from workload import command_options
 
 import venn
 
@@ -177,11 +175,7 @@ def trial(seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--streams", type=int, default=20_000)
-    parser.add_argument("--first", type=int, default=0, help="first seed")
-    parser.add_argument("--processes", type=int, default=2)
-    args = parser.parse_args()
+    args = command_options(__doc__, streams=20_000, first=0, processes=2)
     start, worst, steps = time.time(), 0.0, 0
     ends, above = collections.Counter(), []
     with multiprocessing.Pool(args.processes) as pool:

@@ -10,8 +10,6 @@ columns there is one for each column, and an alarm of any counts. Prints a JSON 
 the table.
 """
 
-from __future__ import annotations
-
 import json
 
 import click

@@ -1,7 +1,5 @@
 """Contenders that forecast probabilities in a stream; imports of peers stay inside functions."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The input of a contender: one stream, the same for all, and what was fixed beforehand."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
