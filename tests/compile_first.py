@@ -8,8 +8,6 @@ Both halves need the loops of maps, taxonomies and measures, and what one has co
 these first; the other begins with the machine of the hinge loss, whose own loops take as long.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 

@@ -1,7 +1,5 @@
 """What the tests of the machine and its readers share: small streams full of ties, kernels in both worlds."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import csv
@@ -11,6 +9,7 @@ import importlib.util
 import inspect
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -225,6 +224,22 @@ LABELS = ("noise", "signal", "turns", "late")
 def halved(first, second):
     """Return half the pairs of two sequences, like the black fields of a board: each value meets half of the others."""
     return [(one, other) for i, one in enumerate(first) for j, other in enumerate(second) if (i + j) % 2 == 0]
+
+
+def refused(call, rows, kind=(TypeError, ValueError), plain=False):
+    """Return a test that each row is refused: arguments of a call, perhaps the kind of its error, what its error says.
+
+    Where `call` is None the argument is called; what is said is a pattern, unless it is `plain`.
+    """
+
+    @pytest.mark.parametrize("row", rows, ids=lambda row: row[-1])
+    def test(row):
+        *given, said = row
+        own = isinstance(given[-1], type) and issubclass(given[-1], Exception)
+        with pytest.raises(given.pop() if own else kind, match=re.escape(said) if plain else said):
+            (call or given.pop())(*given)
+
+    return test
 
 
 def learned(machine, X, y):

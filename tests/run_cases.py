@@ -1,7 +1,5 @@
 """Lives of `venn run`: processes forked from one that has imported and compiled everything, and what they leave."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json

@@ -1,7 +1,5 @@
 """Served models for tests: a small one behind a real server, and what a client gets of it."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import httpx

@@ -1,7 +1,5 @@
 """Venn-Abers for any classifier, a good citizen of scikit-learn: copies, searches, threads, and what it refuses."""
 
-from __future__ import annotations
-
 import copy
 import threading
 import time

@@ -1,7 +1,5 @@
 """Transductive predictors for scikit-learn: equal to the definition at every step, lossless; what they refuse."""
 
-from __future__ import annotations
-
 import datetime
 
 import numpy as np

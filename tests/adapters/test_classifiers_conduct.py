@@ -1,7 +1,5 @@
 """Transductive predictors for scikit-learn, good citizens: copies, threads, searches, frames, weights."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import pickle

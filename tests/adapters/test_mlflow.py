@@ -1,7 +1,5 @@
 """Models in MLflow's registry: a real store in a folder; loaded, they go on to the last bit, or predict frames."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The scikit-learn estimator: equal to loops over scikit-learn's own parts, valid where it says, a good citizen."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command line: what it prints, writes and refuses."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import signal

@@ -1,7 +1,5 @@
 """The columns of somebody's own CSV file, on the command line: what may be said, and what is said of a bad file."""
 
-from __future__ import annotations
-
 import csv
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line: predictors within the groups of a column."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

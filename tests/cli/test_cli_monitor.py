@@ -1,7 +1,5 @@
 """``venn monitor``: in a terminal, into a pipe, on records and files; what it prints, writes and refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """The command line among others: standard input and output, an interrupt, a narrow terminal, a shell that completes."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

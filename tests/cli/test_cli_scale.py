@@ -1,7 +1,5 @@
 """``--scale`` on the command line: raw columns as good as scaled ones, a run goes on as it began, a hint without."""
 
-from __future__ import annotations
-
 import json
 import math
 import warnings

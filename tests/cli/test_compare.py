@@ -1,7 +1,5 @@
 """`venn compare`: one table of several data sets and shuffles, and a record of each replay."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every option, as it is declared: what it refuses, how it says so, and that --set and TOML mean the same by it."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 

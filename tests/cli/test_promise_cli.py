@@ -1,7 +1,5 @@
 """The command line: labels by lot, labels that ripen by the times of messages, and answers with a promise."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

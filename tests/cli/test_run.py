@@ -1,7 +1,5 @@
 """``venn run``: whoever dies and whenever, each message counts once; what it says, writes and refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """``venn run`` and an end at any moment: what was processed is written and acknowledged, all else is read again."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

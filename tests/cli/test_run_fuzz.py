@@ -1,7 +1,5 @@
 """Anything at all in the TOML, the options and the messages of `venn run`: one line, and nothing has changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

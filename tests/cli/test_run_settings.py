@@ -1,7 +1,5 @@
 """``venn run``: whatever is wrong with its file and its options is one line, and nothing is made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

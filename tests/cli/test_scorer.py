@@ -1,7 +1,5 @@
 """A model of the user's own on the command line: loaded, given its own columns, calibrated, and known again."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

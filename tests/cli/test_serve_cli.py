@@ -1,7 +1,5 @@
 """The command ``venn serve``: a real process that is killed, told to end, and goes on; what it refuses to begin."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """One contract for every public class: a new one without an entry here makes these tests fail."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle

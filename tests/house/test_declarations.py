@@ -1,7 +1,5 @@
 """What each class declares of its parameters is what its constructor refuses: tested from the declarations."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import re

@@ -1,7 +1,5 @@
 """What the documentation says can be typed, followed and found: snippets, commands, links, the reference."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util

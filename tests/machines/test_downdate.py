@@ -1,7 +1,5 @@
 """Unlearning in the least-squares machine: what is left is what was never learned with the others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from conftest import KERNELS, OBJECTS, halved, labels, learned, objects, same_answer

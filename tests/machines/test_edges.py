@@ -1,7 +1,5 @@
 """One step beyond what is allowed is refused; parts whose faults the whole corrects or seldom shows are right alone."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Frozen scorers say what their estimators say."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Given scorers in a stream: an object is scored once, and in a block as alone where that is known."""
 
-from __future__ import annotations
-
 import warnings
 from contextlib import nullcontext
 

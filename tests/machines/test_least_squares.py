@@ -1,7 +1,5 @@
 """The least-squares machine against fits from nothing, leave-one-out by leaving one out."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exact one-against-all machine: against the definition after every step, and by its invariants."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 

@@ -1,7 +1,5 @@
 """A refused step changes nothing: a refusal is forced inside every call that may refuse, with one feature too."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

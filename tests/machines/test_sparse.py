@@ -1,7 +1,5 @@
 """Sparse objects: the same machine, to the last bits, as of dense ones; kept sparse; whatever form they come in."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

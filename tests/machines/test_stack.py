@@ -1,7 +1,5 @@
 """The stack and its parts: scores left out, shares, odds, what is shared, saved, refused; validity across trainings."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 

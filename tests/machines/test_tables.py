@@ -1,7 +1,5 @@
 """Objects with names and text go to a fitted estimator as rows of its table, whatever they come as."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

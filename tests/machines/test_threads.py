@@ -1,7 +1,5 @@
 """Work side by side on threads: the same as in a loop, whatever goes wrong, and nothing left running."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

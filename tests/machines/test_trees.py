@@ -1,7 +1,5 @@
 """Walked trees answer as scikit-learn's estimators do, to the last bit, or leave the answer to these."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

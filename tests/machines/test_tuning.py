@@ -1,7 +1,5 @@
 """Tuning on a prefix: leave-one-out in closed form against leaving one out."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

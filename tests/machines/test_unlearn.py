@@ -1,7 +1,5 @@
 """Unlearning: what is left is the machine that has learned the others, after every step of any sequence."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Weights of examples and of classes; machines of pairs: equal to their definitions under every hypothesis."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

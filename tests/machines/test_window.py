@@ -1,14 +1,12 @@
 """A window over any machine, its readers, and the predictor that starts it anew."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
 import numpy as np
 import pytest
 from centroids import NearestCentroid
-from conftest import labels, learned, objects, public
+from conftest import labels, learned, objects, public, refused
 from naive.coins import coin
 from scipy import stats
 
@@ -238,20 +236,13 @@ class Whole:
     def hypotheses(self, x): ...
 
 
-@pytest.mark.parametrize(
-    ("machine", "size", "error", "message"),
-    [
-        (lambda: squares(3), 3, TypeError, "machine must be the machine itself, not a window on one, got "),
-        (Whole, 3, TypeError, "machine must be one that can forget, with a method 'unlearn_one'"),
-        (lambda: "SVM", 3, TypeError, "machine must be a machine object"),
-        (lambda: learned(MACHINES["squares"](), np.eye(3), CLASSES), 2, ValueError,
-         "machine must have learned at most size = 2 examples, got one of 3"),
-    ],
-    ids=["window", "no unlearn_one", "string", "too many"],
-)  # fmt: skip
-def test_what_is_no_window(machine, size, error, message):
-    with pytest.raises(error, match=message):
-        SlidingWindow(machine(), size)
+test_what_is_no_window = refused(lambda machine, size: SlidingWindow(machine(), size), [
+    (lambda: squares(3), 3, TypeError, "machine must be the machine itself, not a window on one, got "),
+    (Whole, 3, TypeError, "machine must be one that can forget, with a method 'unlearn_one'"),
+    (lambda: "SVM", 3, TypeError, "machine must be a machine object"),
+    (lambda: learned(MACHINES["squares"](), np.eye(3), CLASSES), 2, ValueError,
+     "machine must have learned at most size = 2 examples, got one of 3"),
+])  # fmt: skip
 
 
 def test_bad_input_changes_nothing():
@@ -407,19 +398,12 @@ def test_what_was_said_before_cannot_be_known_afterwards():
     assert (model.n, model.watching.n, model.machine.n) == (5, 4, 5)
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: Restarting(venn.TransductiveVenn(binary(9).machine), monitor()), TypeError,
-         "predictor must read a machine that can restart, a SlidingWindow, got TransductiveVenn"),
-        (lambda: Restarting(venn.InductiveVenn(binary(9)), monitor()), TypeError, "must read a machine that can"),
-        (lambda: Restarting(venn.Conformal(binary(9)), monitor(), 10), ValueError, "at most the size .*, 9, got 10"),
-    ],
-    ids=["no window", "inductive", "keeps too much"],
-)  # fmt: skip
-def test_what_cannot_restart(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
+test_what_cannot_restart = refused(None, [
+    (lambda: Restarting(venn.TransductiveVenn(binary(9).machine), monitor()), TypeError,
+     "predictor must read a machine that can restart, a SlidingWindow, got TransductiveVenn"),
+    (lambda: Restarting(venn.InductiveVenn(binary(9)), monitor()), TypeError, "must read a machine that can"),
+    (lambda: Restarting(venn.Conformal(binary(9)), monitor(), 10), ValueError, "at most the size .*, 9, got 10"),
+])  # fmt: skip
 
 
 # Validity ------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Inductive Venn-Abers: equal to two isotonic refits after every insertion and deletion, ties included."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Batch maps from scores to probabilities: equal to their definitions, and what they do at their edges."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

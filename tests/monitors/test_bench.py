@@ -1,7 +1,5 @@
 """The bench of detectors: what it counts, and that river's stand on it beside ours."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

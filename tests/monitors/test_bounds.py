@@ -4,8 +4,6 @@ Statistical tests count streams with fixed seeds and compare with the exact bino
 is refused at LEVEL; a broken variant of each bound must be refused far beyond it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from centroids import NearestCentroid

@@ -1,7 +1,5 @@
 """Measures of calibration against their definitions, their laws by chance, and the bins that fill as a stream goes."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

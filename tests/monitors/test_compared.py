@@ -1,7 +1,5 @@
 """Two models compared in pairs: right bounds at every moment, the right sign, and refusals."""
 
-from __future__ import annotations
-
 import re
 from math import log
 

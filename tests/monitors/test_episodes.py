@@ -1,7 +1,5 @@
 """Episodes: one change is one object, dated right, told of once, and there again after a kill."""
 
-from __future__ import annotations
-
 import json
 import logging
 import pickle

@@ -1,7 +1,5 @@
 """Which kind of change, and which column: p-values and names by definition, uniform, seldom wrong; and in words."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections import deque

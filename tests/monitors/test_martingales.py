@@ -1,7 +1,5 @@
 """Test martingales: equal to their definitions, fair to the last bet, true to their states, and not to be broken."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

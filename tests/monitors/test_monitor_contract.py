@@ -1,7 +1,5 @@
 """One contract for all that is brought up to date step by step: martingales, detectors, bounds, the monitor."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """The verdict: what a monitor says of its predictor in one sentence, by which rules, and how often it is wrong."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pickle

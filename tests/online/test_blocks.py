@@ -1,7 +1,5 @@
 """A forecaster takes rows in blocks: to the last bit what it says and learns one by one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse

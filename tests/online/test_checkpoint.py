@@ -1,7 +1,5 @@
 """Saved and loaded, everything goes on to the last bit; what cannot be saved is refused, with its place."""
 
-from __future__ import annotations
-
 import inspect
 import io
 import math

@@ -1,7 +1,5 @@
 """An export keeps names: those of columns where a source, a scorer or a file has them, ids, and of classes."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Journals that are damaged: each row, each column is noticed, is named, and what is whole is saved to the last bit."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The journal: nothing lost, nothing twice, nothing half; and what viewers see of it."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import nullcontext, suppress

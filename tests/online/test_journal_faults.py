@@ -1,7 +1,5 @@
 """What goes wrong with a journal: a full disk, an interrupt, two owners, a file that was spoilt."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A journal goes on with the same own models made anew, wherever these lie in memory."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

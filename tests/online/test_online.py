@@ -1,7 +1,5 @@
 """The panel shares machines and learns all or nothing; the replay tests, then learns."""
 
-from __future__ import annotations
-
 import io
 import sys
 

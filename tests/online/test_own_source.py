@@ -1,7 +1,5 @@
 """Sources of a user's own: in a program, and on the command line, through kills."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys
@@ -10,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import refused
 from run_cases import Life, counts, left, nobody_survives, until
 
 import streams
@@ -119,17 +118,11 @@ def test_a_bad_message_is_refused_in_its_place_or_skipped(message, what):
     assert [one and one.id for one in OwnSource(Given(message, good), form=form, bad=bad).messages()] == [None, 9]
 
 
-@pytest.mark.parametrize(
-    ("source", "what"),
-    [
-        (Given, "must have a method messages"),
-        ([1], "must have a method messages"),
-        (type("Nameless", (), {"messages": lambda self, position: []})(), "must have a name"),
-    ],
-)
-def test_what_is_no_source(source, what):
-    with pytest.raises(TypeError, match=what):
-        OwnSource(source)
+test_what_is_no_source = refused(OwnSource, [
+    (Given, "must have a method messages"),
+    ([1], "must have a method messages"),
+    (type("Nameless", (), {"messages": lambda self, position: []})(), "must have a name"),
+], kind=TypeError)  # fmt: skip
 
 
 @pytest.mark.parametrize("message", ["text", (1, 2), Message(1, [1.0], None, None), Message(1, [1.0], None, 1.5)])

@@ -1,7 +1,5 @@
 """The record's numbers follow their definitions; its file survives, or says what is wrong."""
 
-from __future__ import annotations
-
 import copy
 import math
 import sys

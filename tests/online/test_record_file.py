@@ -1,7 +1,5 @@
 """The file of a record: it comes back exactly, or says what is wrong."""
 
-from __future__ import annotations
-
 import math
 import os
 import pickle

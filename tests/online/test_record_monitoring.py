@@ -1,7 +1,5 @@
 """What a record says of the claims of its predictors: p-values, monitors, figures."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`Online.take`: events that arrived together go in blocks, and leave to the last bit what one by one they leave."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3

@@ -5,8 +5,6 @@ What is claimed: on exchangeable streams the smoothed p-values of the true label
 that holds for each label. Streams are short and many: a wrong tie term shows in the first steps most.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Inductive Venn predictors against the definition after every step; blocks, state, guarantees."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Validity of inductive Venn predictors as hypothesis tests, per step and online, and predictors that fail them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

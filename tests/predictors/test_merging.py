@@ -3,8 +3,6 @@
 What predicts does so to the last bit. Sums, which only describe, do so but for rounding.
 """
 
-from __future__ import annotations
-
 import math
 import pickle
 from functools import cache
@@ -12,6 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 from centroids import NearestCentroid
+from conftest import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import merging as naive
@@ -331,23 +330,17 @@ def test_predictors_that_differ_are_not_merged(name):
         one.merge(other)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "says"),
-    [
-        (VennAbers(), 3, "other must be a VennAbers"),
-        (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES[:2]), "other must have the parameters"),
-        (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES, BrierMerge()), "other must have the parameters"),
-        (CalibrationBins(4), CalibrationBins(5), "other must have the parameters"),
-        (CalibrationBins(4), Scorecard(CLASSES), "other must be a CalibrationBins"),
-        (Scorecard(CLASSES), Scorecard(CLASSES[::-1]), "other must have the parameters"),
-        (Scorecard(CLASSES), Scorecard(CLASSES, clip=0.1), "other must have the parameters"),
-        (Scorecard(CLASSES), SetScorecard(CLASSES), "other must be a Scorecard"),
-        (PooledCurves(), 3, "other must be PooledCurves"),
-    ],
-)
-def test_parts_that_differ_are_not_merged(one, other, says):
-    with pytest.raises((TypeError, ValueError), match=says):
-        one.merge(other)
+test_parts_that_differ_are_not_merged = refused(lambda one, other: one.merge(other), [
+    (VennAbers(), 3, "other must be a VennAbers"),
+    (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES[:2]), "other must have the parameters"),
+    (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES, BrierMerge()), "other must have the parameters"),
+    (CalibrationBins(4), CalibrationBins(5), "other must have the parameters"),
+    (CalibrationBins(4), Scorecard(CLASSES), "other must be a CalibrationBins"),
+    (Scorecard(CLASSES), Scorecard(CLASSES[::-1]), "other must have the parameters"),
+    (Scorecard(CLASSES), Scorecard(CLASSES, clip=0.1), "other must have the parameters"),
+    (Scorecard(CLASSES), SetScorecard(CLASSES), "other must be a Scorecard"),
+    (PooledCurves(), 3, "other must be PooledCurves"),
+])  # fmt: skip
 
 
 def test_copies_of_a_scorer_are_the_same_scorer():

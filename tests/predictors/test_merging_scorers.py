@@ -1,7 +1,5 @@
 """Predictors merge if their scorers are of the same content, wherever copies of them have been."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Panels and forecasters asked about many objects: equal to the bit to one at a time; merged: equal to the whole."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Predictions and decision rules: what they derive from their matrix."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Platt, binning and isotonic scaling: equal to their definitions after every step."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

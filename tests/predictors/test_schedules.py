@@ -1,7 +1,5 @@
 """Schedules as values, cross Venn, and what inductive predictors refuse."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -6,8 +6,6 @@ no repetitions and no level. The predicted label's own departure vanishes in the
 where, the rule looks at nothing but the category: the label must be a function of the category.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

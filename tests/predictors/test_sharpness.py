@@ -4,8 +4,6 @@ They come from one shuffle each, of another program; so ours, from eight, must a
 varies by, estimated here.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

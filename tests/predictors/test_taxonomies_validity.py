@@ -1,7 +1,5 @@
 """Invariants of taxonomies, and their validity: departures cancel, those of broken ones do not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from conftest import halved, labels, learned, leaving_out, objects

@@ -1,7 +1,5 @@
 """Hostile requests to a served model: none ends it, and nothing of them is learned."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

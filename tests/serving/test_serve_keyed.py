@@ -1,7 +1,5 @@
 """A fleet behind HTTP: as the library's, each request repeatable, also after kills; hostile keys begin nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

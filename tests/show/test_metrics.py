@@ -1,7 +1,5 @@
 """The figures of a run for Prometheus, and the dashboard that draws them."""
 
-from __future__ import annotations
-
 import json
 import re
 import urllib.request

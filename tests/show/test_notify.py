@@ -1,7 +1,5 @@
 """Notification of alarms: to a real server and by real commands, failing, hanging, many; the run never waits."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """The page of a run: what it reads, and what it says of it in numbers and words; the command that shows it."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

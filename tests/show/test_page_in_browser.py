@@ -1,7 +1,5 @@
 """The page of a run in headless Chromium, while its run goes on, dies and comes back."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The estimate of the remaining time, by made-up clocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

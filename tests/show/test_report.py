@@ -1,7 +1,5 @@
 """The report of a run: one file that asks nobody for anything, and says what the run says."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading

@@ -1,7 +1,5 @@
 """All of it at once: a Redis stream, `venn run`, its page in the browser, and each of them killed on the way."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import signal

@@ -3,8 +3,6 @@
 Statistical tests have fixed seeds; a true claim is refused at LEVEL, a false one must be refused at 1e-6.
 """
 
-from __future__ import annotations
-
 import pickle
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Labels that come as scalars of numpy or Arrow are Python's own values, wherever classes are given."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

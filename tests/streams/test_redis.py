@@ -1,7 +1,5 @@
 """A Redis stream, from a real server: each entry once, whoever dies; what the server has thrown away is said."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 import signal

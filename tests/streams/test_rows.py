@@ -1,7 +1,5 @@
 """CSV rows as messages: the row of names, questions and answers, kinds of columns, what is wrong and where."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Streams: what a stream is, its scaling, and making one from arrays; every error with its place."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import subprocess
@@ -10,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
+from conftest import refused
 
 import streams
 from streams import Scaling
@@ -137,24 +136,18 @@ def test_given_scaling_is_applied_as_given():
     assert streams.from_arrays([[3.0]], [0]).scaling is None
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Scaling([0.0], [0.0]), "deviation must be positive, got 0.0"),
-        (lambda: Scaling([0.0], [np.nan]), r"deviation must be a 1-D array of finite numbers, got \[nan\]"),
-        (lambda: Scaling([[0.0]], [1.0]), "mean must be a 1-D array of finite numbers"),
-        (lambda: Scaling([0.0, 1.0], [1.0]), "mean and deviation must have equal length, got 2 and 1"),
-        (lambda: Scaling([0.0], [1.0])(np.ones((2, 3))), "X must have 1 features, as the scaling has, got 3"),
-        (lambda: streams.from_arrays([[1.0, 2.0]], [0], scale=Scaling([0.0], [1.0])), "X must have 1 features"),
-        (lambda: streams.from_arrays([[1.7e308], [1.7e308], [-1e308]], [0, 1, 1], features=["load"], scale=True),
-         "feature 'load' cannot be standardised: its values are too far apart"),
-        (lambda: streams.from_arrays([[1e300]], [0], features=["load"], scale=Scaling([0.0], [1e-300])),
-         "scale must keep values finite, but feature 'load' overflows"),
-    ],
-)  # fmt: skip
-def test_scaling_refuses(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+test_scaling_refuses = refused(None, [
+    (lambda: Scaling([0.0], [0.0]), "deviation must be positive, got 0.0"),
+    (lambda: Scaling([0.0], [np.nan]), r"deviation must be a 1-D array of finite numbers, got \[nan\]"),
+    (lambda: Scaling([[0.0]], [1.0]), "mean must be a 1-D array of finite numbers"),
+    (lambda: Scaling([0.0, 1.0], [1.0]), "mean and deviation must have equal length, got 2 and 1"),
+    (lambda: Scaling([0.0], [1.0])(np.ones((2, 3))), "X must have 1 features, as the scaling has, got 3"),
+    (lambda: streams.from_arrays([[1.0, 2.0]], [0], scale=Scaling([0.0], [1.0])), "X must have 1 features"),
+    (lambda: streams.from_arrays([[1.7e308], [1.7e308], [-1e308]], [0, 1, 1], features=["load"], scale=True),
+     "feature 'load' cannot be standardised: its values are too far apart"),
+    (lambda: streams.from_arrays([[1e300]], [0], features=["load"], scale=Scaling([0.0], [1e-300])),
+     "scale must keep values finite, but feature 'load' overflows"),
+], kind=ValueError)  # fmt: skip
 
 
 # Arrays ---------------------------------------------------------------------------------------------
@@ -244,83 +237,76 @@ def test_gaps_of_an_array_and_wrong_schemas_are_refused(X, schema, message):
 two = [[1.0, 2.0], [3.0, 4.0]]
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "message"),
-    [
-        (lambda: streams.from_arrays([[1.0, np.nan]], [0]), ValueError, "X, row 0, column 'x1' is missing, got nan"),
-        (
-            lambda: streams.from_arrays([1.0, 2.0], [0, 1]),
-            ValueError,
-            "X must be 2-D (examples, features), got shape (2,): one feature is X.reshape(-1, 1), "
-            "one example is X.reshape(1, -1)",
-        ),
-        (lambda: streams.from_arrays(np.zeros((2, 2, 2)), [0, 1]), ValueError, "got shape (2, 2, 2) from ndarray"),
-        (lambda: streams.from_arrays(object(), [0]), ValueError, "got shape () from object"),
-        (lambda: streams.from_arrays([[1.0], [1.0, 2.0]], [0, 1]), ValueError, "its rows differ in length"),
-        (lambda: streams.from_arrays(np.zeros((0, 3)), []), ValueError,
-         "at least one example and one feature, got shape (0, 3)"),
-        (lambda: streams.from_arrays(np.zeros((3, 0)), [0] * 3), ValueError, "got shape (3, 0)"),
-        (lambda: streams.from_arrays([[1, "two"]], [0]), ValueError,
-         "X, row 0, column 'x1' must be a number, got 'two': declare it in a schema as Nominal(values)"),
-        (lambda: streams.from_arrays([[1j]], [0]), ValueError, "X, row 0, column 'x0' must be a number, got 1j"),
-        (lambda: streams.from_arrays([[None]], [0]), ValueError,
-         "X, row 0, column 'x0' is missing, got null: drop the row"),
-        (lambda: streams.from_arrays(np.ma.masked_equal(two, 4.0), [0, 1]), ValueError, "X must have no masked values"),
-        (lambda: streams.from_arrays(two, [0]), ValueError, "y must hold one label for each of the 2 rows of X, got 1"),
-        (lambda: streams.from_arrays(two, np.zeros((2, 1))), ValueError,
-         "y must be 1-D, one label for each example, got shape (2, 1)"),
-        (lambda: streams.from_arrays(two, [[0], [1]]), TypeError,
-         "y must be 1-D and hold hashable labels, got [0] at row 0"),
-        (lambda: streams.from_arrays(two, "ab"), TypeError, "y must be a 1-D sequence of labels, got 'ab'"),
-        (lambda: streams.from_arrays(two, 7), TypeError, "y must be a 1-D sequence of labels, got 7"),
-        (lambda: streams.from_arrays(two, ["a", None]), ValueError, "y, row 1 is the label and is missing, got None"),
-        (lambda: streams.from_arrays(two, [0.0, np.nan]), ValueError, "y, row 1 is the label and is missing, got nan"),
-        (lambda: streams.from_arrays(two, [0, "a"]), TypeError,
-         "classes must be declared, since these labels have no order: 'a', 0"),
-        (lambda: streams.from_arrays(two, ["a", "z"], classes=["a", "b"]), ValueError,
-         "y, row 1 must be one of the classes ('a', 'b'), got 'z'"),
-        (lambda: streams.from_arrays(two, ["a", "b"], classes="ab"), TypeError,
-         "classes must be a sequence of labels, in class order, got 'ab'"),
-        (lambda: streams.from_arrays(two, ["a", "b"], classes={"a", "b"}), TypeError,
-         "classes must be a sequence of labels"),
-        (lambda: streams.from_arrays(two, [0, 1], classes=[0, 1, 1]), ValueError,
-         "classes must be distinct and at least one, got (0, 1, 1)"),
-        (lambda: streams.from_arrays(two, [0, 1], classes=[]), ValueError,
-         "classes must be distinct and at least one, got ()"),
-        (lambda: streams.from_arrays(two, [0, 1], classes=[[0], [1]]), TypeError,
-         "classes must be hashable labels, got [0]"),
-        (lambda: streams.from_arrays(two, [0, 1], features=["a"]), ValueError,
-         "features must name the 2 columns of X, got 1 names"),
-        (lambda: streams.from_arrays(two, [0, 1], features=["a", "a"]), ValueError,
-         "features must be distinct, got 'a' twice"),
-        (lambda: streams.from_arrays(two, [0, 1], features="ab"), TypeError,
-         "features must be a sequence of str, got 'ab'"),
-        (lambda: streams.from_arrays(two, [0, 1], features=[1, 2]), TypeError, "features must be str, got 1"),
-        (lambda: streams.from_arrays(two, [1, True]), ValueError,
-         "got True: it is a truth value, and the class 1 is a number"),
-        (lambda: streams.from_arrays(two, [0, True], classes=[0, 1]), ValueError,
-         "y, row 1 must be one of the classes (0, 1), got True"),
-        (lambda: streams.from_arrays(two, {"a", "b"}), TypeError, "y must be a 1-D sequence of labels, got {"),
-        (lambda: streams.from_arrays(two, {"a": 1, "b": 2}.keys()), TypeError, "got dict_keys(['a', 'b'])"),
-        (lambda: streams.from_arrays(two, {"a": 1, "b": 2}.values()), TypeError, "got dict_values([1, 2])"),
-        (lambda: streams.from_arrays({1.0, 2.0}, [0, 1]), ValueError, "got shape () from set"),
-        (lambda: streams.from_arrays([[True, 2], [1, 3]], [0, 1]), ValueError,
-         "X, row 0, column 'x0' must be a number, got True"),
-        (lambda: streams.from_arrays([[0, 2], (1, np.bool_(False))], [0, 1]), ValueError,
-         "X, row 1, column 'x1' must be a number, got False"),
-        (lambda: streams.from_arrays([np.ones(2), np.ones(2) > 0], [0, 1]), ValueError,
-         "X, row 1, column 'x0' must be a number, got True"),
-        (lambda: streams.from_arrays([[1], [10**400]], [0, 1]), ValueError,
-         "X, row 1, column 'x0' must be a finite number, got "),
-        (lambda: streams.from_arrays([[1], [-(10**400)]], [0, 1]), ValueError,
-         "X, row 1, column 'x0' must be a finite number, got "),
-        (lambda: streams.from_arrays(two, [0, 1], shuffle=-2), ValueError, "shuffle must be an integer >= 0, got -2"),
-    ],
-)  # fmt: skip
-def test_from_arrays_refuses(call, kind, message):
-    with pytest.raises(kind) as caught:
-        call()
-    assert message in str(caught.value)
+test_from_arrays_refuses = refused(None, [
+    (lambda: streams.from_arrays([[1.0, np.nan]], [0]), ValueError, "X, row 0, column 'x1' is missing, got nan"),
+    (
+        lambda: streams.from_arrays([1.0, 2.0], [0, 1]),
+        ValueError,
+        "X must be 2-D (examples, features), got shape (2,): one feature is X.reshape(-1, 1), "
+        "one example is X.reshape(1, -1)",
+    ),
+    (lambda: streams.from_arrays(np.zeros((2, 2, 2)), [0, 1]), ValueError, "got shape (2, 2, 2) from ndarray"),
+    (lambda: streams.from_arrays(object(), [0]), ValueError, "got shape () from object"),
+    (lambda: streams.from_arrays([[1.0], [1.0, 2.0]], [0, 1]), ValueError, "its rows differ in length"),
+    (lambda: streams.from_arrays(np.zeros((0, 3)), []), ValueError,
+     "at least one example and one feature, got shape (0, 3)"),
+    (lambda: streams.from_arrays(np.zeros((3, 0)), [0] * 3), ValueError, "got shape (3, 0)"),
+    (lambda: streams.from_arrays([[1, "two"]], [0]), ValueError,
+     "X, row 0, column 'x1' must be a number, got 'two': declare it in a schema as Nominal(values)"),
+    (lambda: streams.from_arrays([[1j]], [0]), ValueError, "X, row 0, column 'x0' must be a number, got 1j"),
+    (lambda: streams.from_arrays([[None]], [0]), ValueError,
+     "X, row 0, column 'x0' is missing, got null: drop the row"),
+    (lambda: streams.from_arrays(np.ma.masked_equal(two, 4.0), [0, 1]), ValueError, "X must have no masked values"),
+    (lambda: streams.from_arrays(two, [0]), ValueError, "y must hold one label for each of the 2 rows of X, got 1"),
+    (lambda: streams.from_arrays(two, np.zeros((2, 1))), ValueError,
+     "y must be 1-D, one label for each example, got shape (2, 1)"),
+    (lambda: streams.from_arrays(two, [[0], [1]]), TypeError,
+     "y must be 1-D and hold hashable labels, got [0] at row 0"),
+    (lambda: streams.from_arrays(two, "ab"), TypeError, "y must be a 1-D sequence of labels, got 'ab'"),
+    (lambda: streams.from_arrays(two, 7), TypeError, "y must be a 1-D sequence of labels, got 7"),
+    (lambda: streams.from_arrays(two, ["a", None]), ValueError, "y, row 1 is the label and is missing, got None"),
+    (lambda: streams.from_arrays(two, [0.0, np.nan]), ValueError, "y, row 1 is the label and is missing, got nan"),
+    (lambda: streams.from_arrays(two, [0, "a"]), TypeError,
+     "classes must be declared, since these labels have no order: 'a', 0"),
+    (lambda: streams.from_arrays(two, ["a", "z"], classes=["a", "b"]), ValueError,
+     "y, row 1 must be one of the classes ('a', 'b'), got 'z'"),
+    (lambda: streams.from_arrays(two, ["a", "b"], classes="ab"), TypeError,
+     "classes must be a sequence of labels, in class order, got 'ab'"),
+    (lambda: streams.from_arrays(two, ["a", "b"], classes={"a", "b"}), TypeError,
+     "classes must be a sequence of labels"),
+    (lambda: streams.from_arrays(two, [0, 1], classes=[0, 1, 1]), ValueError,
+     "classes must be distinct and at least one, got (0, 1, 1)"),
+    (lambda: streams.from_arrays(two, [0, 1], classes=[]), ValueError,
+     "classes must be distinct and at least one, got ()"),
+    (lambda: streams.from_arrays(two, [0, 1], classes=[[0], [1]]), TypeError,
+     "classes must be hashable labels, got [0]"),
+    (lambda: streams.from_arrays(two, [0, 1], features=["a"]), ValueError,
+     "features must name the 2 columns of X, got 1 names"),
+    (lambda: streams.from_arrays(two, [0, 1], features=["a", "a"]), ValueError,
+     "features must be distinct, got 'a' twice"),
+    (lambda: streams.from_arrays(two, [0, 1], features="ab"), TypeError,
+     "features must be a sequence of str, got 'ab'"),
+    (lambda: streams.from_arrays(two, [0, 1], features=[1, 2]), TypeError, "features must be str, got 1"),
+    (lambda: streams.from_arrays(two, [1, True]), ValueError,
+     "got True: it is a truth value, and the class 1 is a number"),
+    (lambda: streams.from_arrays(two, [0, True], classes=[0, 1]), ValueError,
+     "y, row 1 must be one of the classes (0, 1), got True"),
+    (lambda: streams.from_arrays(two, {"a", "b"}), TypeError, "y must be a 1-D sequence of labels, got {"),
+    (lambda: streams.from_arrays(two, {"a": 1, "b": 2}.keys()), TypeError, "got dict_keys(['a', 'b'])"),
+    (lambda: streams.from_arrays(two, {"a": 1, "b": 2}.values()), TypeError, "got dict_values([1, 2])"),
+    (lambda: streams.from_arrays({1.0, 2.0}, [0, 1]), ValueError, "got shape () from set"),
+    (lambda: streams.from_arrays([[True, 2], [1, 3]], [0, 1]), ValueError,
+     "X, row 0, column 'x0' must be a number, got True"),
+    (lambda: streams.from_arrays([[0, 2], (1, np.bool_(False))], [0, 1]), ValueError,
+     "X, row 1, column 'x1' must be a number, got False"),
+    (lambda: streams.from_arrays([np.ones(2), np.ones(2) > 0], [0, 1]), ValueError,
+     "X, row 1, column 'x0' must be a number, got True"),
+    (lambda: streams.from_arrays([[1], [10**400]], [0, 1]), ValueError,
+     "X, row 1, column 'x0' must be a finite number, got "),
+    (lambda: streams.from_arrays([[1], [-(10**400)]], [0, 1]), ValueError,
+     "X, row 1, column 'x0' must be a finite number, got "),
+    (lambda: streams.from_arrays(two, [0, 1], shuffle=-2), ValueError, "shuffle must be an integer >= 0, got -2"),
+], plain=True)  # fmt: skip
 
 
 def test_labels_that_are_rather_numbers_are_refused_and_may_be_declared():

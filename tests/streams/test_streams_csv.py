@@ -1,7 +1,5 @@
 """Streams from CSV files: schema, dialects, the two readers, and errors with file, row and column."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import os

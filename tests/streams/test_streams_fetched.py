@@ -1,7 +1,5 @@
 """Sets that scikit-learn fetches: it is given what OpenML has, and the table that comes of it is ours."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Named data sets: their rows and classes, and the way of their files: folder, cache, download."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """A table, or a single row, where a loop or an object is wanted; rows alone and in frames go through alike."""
 
-from __future__ import annotations
-
 import pytest
 from test_frames import KINDS, table, taken
 

@@ -1,7 +1,5 @@
 """The comparison with peers: its figures are what they are called, and it runs whatever is installed."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import math
