@@ -1,19 +1,12 @@
 """``venn run``: whatever is wrong with its file and its options is one line, and nothing is made."""
 
+# ruff: noqa: F811
+
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from run_cases import OPTIONS, counts, events, line, printed
-
-from venn import cli
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Run the command in an empty folder, in this process."""
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(cli.main, ["run", *map(str, arguments)])
+from test_run import run  # noqa: F401
 
 
 @pytest.mark.parametrize(
