@@ -363,8 +363,6 @@ class NotAvailable:
 
 
 test_refuses_parameters = refused(None, [
-    (lambda: RiverClassifier("venn"), TypeError, "predictor must be a predictor or a Forecaster, or a function"),
-    (lambda: RiverClassifier(counting(two), classes=two), ValueError, "classes must be None for a predictor"),
     (lambda: RiverClassifier(lambda classes: 7, classes=two), TypeError, "function that makes a predictor of"),
     (lambda: RiverClassifier(lambda classes: counting([0, 2]), classes=two), TypeError, "of classes (False, True)"),
     (lambda: RiverClassifier(counting, classes="ab"), TypeError, "classes must be a sequence of labels"),

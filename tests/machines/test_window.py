@@ -239,7 +239,6 @@ class Whole:
 test_what_is_no_window = refused(lambda machine, size: SlidingWindow(machine(), size), [
     (lambda: squares(3), 3, TypeError, "machine must be the machine itself, not a window on one, got "),
     (Whole, 3, TypeError, "machine must be one that can forget, with a method 'unlearn_one'"),
-    (lambda: "SVM", 3, TypeError, "machine must be a machine object"),
     (lambda: learned(MACHINES["squares"](), np.eye(3), CLASSES), 2, ValueError,
      "machine must have learned at most size = 2 examples, got one of 3"),
 ])  # fmt: skip

@@ -417,7 +417,6 @@ test_bad_parameters = refused(lambda parameters: venn.Monitor(**({"classes": CLA
     ({"martingale": SimpleJumper}, TypeError, "martingale must be a martingale object"),
     ({"martingale": "jumper"}, TypeError, "martingale must be"),
     ({"sources": [RealisedRow]}, TypeError, "sources must be source objects"),
-    ({"sources": RealisedRow()}, TypeError, "sources must be a sequence of source objects"),
     ({"sources": [OneClass("yes", 0)]}, ValueError, r"sources must be of the classes \['no', 'yes', 'maybe'\]"),
     ({"sources": [OneClass("other", 5)]}, ValueError, "sources must be of the classes"),
 ])  # fmt: skip

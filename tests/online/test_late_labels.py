@@ -220,15 +220,6 @@ test_bad_parameters = refused(lambda parameters: venn.Online(MAKERS["venn"](), *
 ])  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong", [None, 3, {"a": 3}, venn.Forecaster])
-def test_what_is_no_predictor_is_named_as_the_parameter(wrong):
-    with pytest.raises(TypeError, match=r"^predictor must be a predictor, with machine"):
-        venn.Online(wrong)
-    if wrong is not None:
-        with pytest.raises(TypeError, match=r"^predictor must be a predictor, with machine"):
-            venn.replay([([0.0], 0)], wrong)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -251,13 +251,6 @@ def test_the_level_of_alarms_is_a_probability(level):
         recorded(("row",), 5).plot_martingales(level=level)
 
 
-@pytest.mark.parametrize("figure", ["plot_martingales", "plot_p_values"])
-@pytest.mark.parametrize("seed", [-1, 0.5, "x", None, True])
-def test_seeds_are_whole_numbers(figure, seed):
-    with pytest.raises((ValueError, TypeError), match="seed must be"):
-        getattr(recorded(("row",), 5), figure)(seed=seed)
-
-
 def test_only_where_the_predicted_label_is_guaranteed_a_band_is_drawn():
     pytest.importorskip("matplotlib")
     record = recorded(("label", "row", "pairs", "point"), 200)

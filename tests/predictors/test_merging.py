@@ -331,7 +331,6 @@ def test_predictors_that_differ_are_not_merged(name):
 
 
 test_parts_that_differ_are_not_merged = refused(lambda one, other: one.merge(other), [
-    (VennAbers(), 3, "other must be a VennAbers"),
     (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES[:2]), "other must have the parameters"),
     (OneVsAllAbers(CLASSES), OneVsAllAbers(CLASSES, BrierMerge()), "other must have the parameters"),
     (CalibrationBins(4), CalibrationBins(5), "other must have the parameters"),
@@ -339,7 +338,6 @@ test_parts_that_differ_are_not_merged = refused(lambda one, other: one.merge(oth
     (Scorecard(CLASSES), Scorecard(CLASSES[::-1]), "other must have the parameters"),
     (Scorecard(CLASSES), Scorecard(CLASSES, clip=0.1), "other must have the parameters"),
     (Scorecard(CLASSES), SetScorecard(CLASSES), "other must be a Scorecard"),
-    (PooledCurves(), 3, "other must be PooledCurves"),
 ])  # fmt: skip
 
 

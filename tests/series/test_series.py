@@ -531,11 +531,10 @@ def test_what_cannot_be_is_refused_and_nothing_is_lost(call, kind, words):
 
 
 test_parameters_are_checked = refused(lambda given: venn.SeriesForecaster(**given), [
-    ({"season": 0}, ValueError, "season must be an integer >= 1"), ({"season": "48"}, TypeError, "season"),
-    ({"season": (4, 4)}, ValueError, "different"), ({"season": (1, 4)}, ValueError, "2 or more"),
+    ({"season": 0}, ValueError, "season must be an integer >= 1"), ({"season": (4, 4)}, ValueError, "different"),
+    ({"season": (1, 4)}, ValueError, "2 or more"), ({"last": 5}, ValueError, "last"),
     ({"season": ()}, ValueError, "season must be a period"), ({"horizon": 0}, ValueError, "horizon"),
     ({"horizon": 2.5}, TypeError, "horizon"), ({"levels": (0.2, 0.1)}, ValueError, "levels"),
-    ({"steps": 3}, TypeError, "steps"), ({"last": 5}, ValueError, "last"),
 ])  # fmt: skip
 
 

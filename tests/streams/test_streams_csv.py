@@ -64,17 +64,6 @@ def test_missing_values_are_filled_as_declared(write):
     assert stream.X.tolist() == [[1, -1, 0, 1, 0], [5, 2, 1, 0, 0], [5, 4, 0, 0, 1], [9, 4, 0, 0, 1]]
 
 
-def test_median_does_not_depend_on_the_order(write):
-    lines = ["1,n", "?,p", "5,n", "9,n"]
-    medians = {
-        streams.from_csv(
-            write("a,y\n" + "\n".join(order)), "y", schema={"a": Numeric(missing="?", fill="median")}, scale=False
-        ).X.sum()
-        for order in (lines, lines[::-1])
-    }
-    assert medians == {20.0}
-
-
 @pytest.mark.parametrize(
     ("text", "delimiter"),
     [
@@ -303,10 +292,8 @@ def test_a_cut_gzip_file_is_named(write, tmp_path):
     [
         (lambda: Numeric(missing="?"), ValueError, "fill must say what becomes of missing='?', got None"),
         (lambda: Numeric("?", np.nan), ValueError, 'fill must be a finite number or "median", got nan'),
-        (lambda: Numeric("?", "mean"), ValueError, "fill must be a finite number or \"median\", got 'mean'"),
         (lambda: Numeric(3, 0), TypeError, "missing must be text, a sequence of texts or None, got 3"),
         (lambda: Nominal(missing=()), TypeError, "missing must be text, a sequence of texts or None, got ()"),
-        (lambda: Nominal("abc"), TypeError, "values must be a sequence of str, got 'abc'"),
         (lambda: Nominal((1, 2)), TypeError, "values must be str, as a CSV file holds text, got 1"),
         (lambda: Nominal(("a", "a")), ValueError, "values must be distinct and at least one, got ('a', 'a')"),
         (lambda: Ordinal(()), ValueError, "values must be distinct and at least one, got ()"),

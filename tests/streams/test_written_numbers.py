@@ -63,9 +63,8 @@ def test_what_is_no_such_number_is_refused(how, text):
 
 
 test_ways_to_write_that_are_none = refused(lambda how: streams.Numeric(**how), [
-    ({"unit": 5}, "unit must be text"), ({"unit": " "}, "unit must be text without"),
-    ({"unit": "k2"}, "unit must be text without"), ({"thousands": ";"}, "thousands must be one of"),
-    ({"thousands": ",", "decimal": ","}, "another sign than decimal"), ({"decimal": ";"}, "decimal must be"),
+    ({"unit": " "}, "unit must be text without"), ({"unit": "k2"}, "unit must be text without"),
+    ({"thousands": ",", "decimal": ","}, "another sign than decimal"),
 ])  # fmt: skip
 
 
