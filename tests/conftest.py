@@ -242,6 +242,12 @@ def refused(call, rows, kind=(TypeError, ValueError), plain=False):
     return test
 
 
+def well(result):
+    """Return the result of a command that has ended well."""
+    assert result.exit_code == 0, result.output
+    return result
+
+
 def learned(machine, X, y):
     """Teach a machine or predictor the examples and return it."""
     for x, label in zip(X, y, strict=True):

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from conftest import well
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,16 +104,14 @@ def test_a_stranger_is_led_to_a_table_that_can_be_read(run):
         "left out: 'id', 'name': it has another text in each row, as an identifier has",
         "try: --skip id --skip name --nominal size --nominal colour --fill age=median --fill paid=median",
     ]
-    result = run(*words, *pasted(result.stderr), *QUICK)
-    assert result.exit_code == 0, result.output
+    result = well(run(*words, *pasted(result.stderr), *QUICK))
     assert "orders: 3 examples, 2 classes" in result.stdout
 
 
 def test_every_command_that_takes_a_file_takes_its_columns(run):
     assert run("compare", "orders.csv", *TOLD, "--shuffles", 1, *QUICK).exit_code == 0
     assert run("monitor", "orders.csv", *TOLD, "--json", *QUICK).exit_code == 0
-    result = run("run", "--source", "orders.csv", *TOLD, "--journal", "run.db", "--check")
-    assert result.exit_code == 0, result.output
+    result = well(run("run", "--source", "orders.csv", *TOLD, "--journal", "run.db", "--check"))
     assert "7 features, 2 classes" in result.stdout
 
 
@@ -122,8 +121,7 @@ def test_a_run_reads_the_columns_from_toml_too(run, tmp_path):
         'fill = { age = "median", paid = -1 }\nordinal = { size = ["S", "M"] }\nnominal = ["colour"]\n'
         '[journal]\npath = "run.db"\n'
     )
-    result = run("run", "--config", "run.toml", "--check")
-    assert result.exit_code == 0, result.output
+    result = well(run("run", "--config", "run.toml", "--check"))
     result = run("run", "--config", "run.toml", "--check", "--nominal", "size")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Error: run.toml, [source] ordinal must not name 'size', which --nominal names\n" in result.stderr
@@ -134,8 +132,7 @@ def test_a_value_that_holds_commas_stands_in_quotes(run, tmp_path):
     columns = told("--label", "y", "--nominal", 'town="Paris, TX", Oslo,5" pipe')
     assert columns.schema() == {"town": streams.Nominal(("Paris, TX", "Oslo", '5" pipe'))}
     given = ("--label", "y", "--classes", "a,b", "--nominal", 'town="Paris, TX",Oslo,5" pipe', "--no-scale", "--end")
-    result = run("run", "--source", "csv:towns.csv", *given, "--journal", "run.db", "--out", "o", *QUICK[:6])
-    assert result.exit_code == 0, result.stderr
+    well(run("run", "--source", "csv:towns.csv", *given, "--journal", "run.db", "--out", "o", *QUICK[:6]))
     assert len((tmp_path / "o").read_text().splitlines()) == 3
     wrong = run("run", "--source", "csv:towns.csv", "--label", "y", "--classes", 'a,"b', "--journal", "run.db")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
@@ -330,8 +327,7 @@ def test_a_growing_file_says_what_declares_what_it_holds_now(run, text, words):
     *_, tried = result.stderr.splitlines()
     options = shlex.split(tried.partition("for what rows.csv holds now, try: ")[2])
     words = words[:5] + (["--id", "row"] if "row" in text else []) + words[7:]
-    result = run(*words, *options)
-    assert result.exit_code == 0, result.stderr
+    result = well(run(*words, *options))
     assert "--skip" not in options  # each column can be kept
     assert len(Path("o").read_text().splitlines()) == text.count("\n") - 1
 
@@ -500,8 +496,7 @@ def rows_of(columns):
 def test_labels_that_differ_in_blanks_or_capitals_are_named_with_their_counts(run):
     labels = ["yes"] * 6 + ["yes "] * 2 + ["no"] * 5 + ["No"]
     Path("orders.csv").write_text(rows_of({"a": [n % 4 for n in range(14)], "y": labels}))
-    result = run("replay", "orders.csv", "--label", "y")
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "orders.csv", "--label", "y"))
     assert (
         "warning: orders.csv, column 'y': the labels 'No' (1 of 14 rows) and 'no' (5 of 14 rows); 'yes' (6 of 14 rows) "
         "and 'yes ' (2 of 14 rows) are the same written differently, and count as several classes; --merge-alike makes "
@@ -521,8 +516,7 @@ def test_labels_that_differ_in_blanks_or_capitals_are_named_with_their_counts(ru
 def test_a_column_that_looks_like_an_identifier_is_named_with_the_option(run, values, words, what):
     y = ["yes", "no"] * 7
     Path("orders.csv").write_text(rows_of({"key": values, "a": [n % 4 for n in range(14)], "y": y}))
-    result = run("replay", "orders.csv", "--label", "y", *words)
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "orders.csv", "--label", "y", *words))
     assert (
         f"warning: orders.csv, column 'key' has {what} in each row, as an identifier has: it is used as a feature; "
         "--skip key leaves it out\n" in result.stderr

@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 
 import streams
 from venn import cli
@@ -43,8 +44,7 @@ FIXED = ("--label", "answer", "--gamma", "0.5", "--C", "1", "--predictors", "abe
 
 
 def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped):
-    result = run("monitor", flipped, *FIXED)
-    assert result.exit_code == 0, result.output
+    result = well(run("monitor", flipped, *FIXED))
     lines = result.stdout.splitlines()
     assert lines[0] == "abers, leave_one_out, conformal: least-squares SVM with RBF(gamma=0.5), C=1"
     steps = [int(step) for step in re.findall(r"^alarm \(now changed\): \w+: At step (\d+)", result.stdout, flags=re.M)]
@@ -58,8 +58,7 @@ def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped)
 
 
 def test_json_is_the_snapshots(run, flipped):
-    result = run("monitor", flipped, *FIXED, "--json", "--steps", 200, "--predictors", "leave_one_out,platt")
-    assert result.exit_code == 0, result.output
+    result = well(run("monitor", flipped, *FIXED, "--json", "--steps", 200, "--predictors", "leave_one_out,platt"))
     found = json.loads(result.stdout)
     names = ["leave_one_out", "platt", "conformal"]  # what rings sooner is beside it
     assert list(found) == [*names, "objects", "classes", "episodes"]
@@ -71,8 +70,7 @@ def test_json_is_the_snapshots(run, flipped):
 def test_what_is_written_and_a_record_watched_again(run, tmp_path):
     options = ("--level", "0.05", "--set", "monitor.run_length=5000", "--window", "50", "--json")
     options += ("--predictors", "leave_one_out,conformal")
-    result = run("monitor", "car", "--shuffle", 0, "--steps", 300, "--out", "here", *options)
-    assert result.exit_code == 0, result.output
+    result = well(run("monitor", "car", "--shuffle", 0, "--steps", 300, "--out", "here", *options))
     files = ["curves.png", "errors.png", "martingales.png", "p_values.png", "record.npz", "reliability.png"]
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == [*files, "snapshots.json"]
     snapshots = json.loads(result.stdout)
@@ -95,8 +93,7 @@ def test_the_forecaster_stands_on_streams_of_any_length(run, tmp_path, command, 
     X, y = np.random.default_rng(0).integers(0, 9, (2, n))
     lines = [f"{value},{label % 2}" for value, label in zip(X.tolist(), y.tolist(), strict=True)]
     (tmp_path / "long.csv").write_text("\n".join(["value,answer", *lines]) + "\n")
-    result = run(command, "long.csv", "--label", "answer", "--steps", 60, "--json")
-    assert result.exit_code == 0, result.output
+    result = well(run(command, "long.csv", "--label", "answer", "--steps", 60, "--json"))
     found = json.loads(result.stdout)
     watched = ["intervals", "sets"]  # nothing is claimed of the forecast
     assert (

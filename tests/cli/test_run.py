@@ -18,6 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 from click.testing import CliRunner
+from conftest import well
 from ports import free_port
 from run_cases import CLASSES, OPTIONS, Life, counts, events, left, line, nobody_survives, parts, printed, shown, until  # noqa: F401
 
@@ -54,8 +55,7 @@ def undisturbed(tmp_path_factory):
     (folder / "in.jsonl").write_text("".join(map(line, events(N))))
     source = f"jsonl:{folder / 'in.jsonl'}"
     arguments = ["run", "--source", source, "--journal", str(folder / "run.db"), "--end", *OPTIONS]
-    result = CliRunner().invoke(cli.main, arguments)
-    assert result.exit_code == 0, result.output
+    result = well(CliRunner().invoke(cli.main, arguments))
     return left(folder / "run.db"), [json.loads(text) for text in result.stdout.splitlines()]
 
 
@@ -486,8 +486,7 @@ path = "run.db"
 def test_files_of_windows_begin_with_a_mark(run, tmp_path):
     (tmp_path / "in.jsonl").write_text("")
     (tmp_path / "run.toml").write_text("\ufeff" + TOML, encoding="utf-8", newline="\r\n")
-    result = run("--config", "run.toml", "--check")
-    assert result.exit_code == 0, result.output
+    well(run("--config", "run.toml", "--check"))
     (tmp_path / "token").write_text("\ufeffcorrect-horse-battery\r\n", encoding="utf-8", newline="")
     access = SimpleNamespace(token=None, token_file=str(tmp_path / "token"), no_token=False, allow_host=None)
     given = SimpleNamespace(access=access, where=lambda *_: "--token-file")
@@ -497,8 +496,7 @@ def test_files_of_windows_begin_with_a_mark(run, tmp_path):
 def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):
     (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
     (tmp_path / "run.toml").write_text(TOML)
-    result = run("--config", "run.toml", "--check")
-    assert result.exit_code == 0, result.output
+    result = well(run("--config", "run.toml", "--check"))
     assert result.stdout.splitlines() == [
         "inductive: least-squares SVM with RBF(gamma=0.5), C=3", f"source: file {tmp_path / 'in.jsonl'}",
         "classes: 'no', 'yes'", "predictions: o", "journal: run.db, a new one",
@@ -545,11 +543,9 @@ def test_a_process_that_died_before_its_run_had_begun(run, tmp_path, undisturbed
     with closing(sqlite3.connect("run.db")) as db:
         db.execute("PRAGMA journal_mode = WAL")
     assert Path("run.db").read_bytes().startswith(b"SQLite format 3\0")
-    checked = run(*arguments, "--check")
-    assert checked.exit_code == 0, checked.output
+    checked = well(run(*arguments, "--check"))
     assert "journal: run.db, a new one" in checked.output
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
+    well(run(*arguments))
     assert left("run.db") == undisturbed[0]
 
 
@@ -569,6 +565,5 @@ def test_a_process_that_died_while_it_made_the_file(run, tmp_path, undisturbed):
         db.execute("ROLLBACK")
     arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", *OPTIONS)
     assert "journal: run.db, a new one" in run(*arguments, "--check").output
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
+    well(run(*arguments))
     assert left("run.db") == undisturbed[0]

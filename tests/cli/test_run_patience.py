@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import well
 from run_cases import CLASSES, OPTIONS, left
 from test_run import run  # noqa: F401
 
@@ -46,8 +47,7 @@ def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
     window = (
         "--predictors", "conformal", "--window", 100, "--restart-on-alarm", "--keep", 5, "--out", "o", "--no-drift",
     )  # fmt: skip
-    result = run(*given, *window, "--journal", "run.db")
-    assert result.exit_code == 0, result.output
+    result = well(run(*given, *window, "--journal", "run.db"))
     restarts = [text for text in result.stderr.splitlines() if text.startswith("restart: conformal: ")]
     assert restarts
     assert 120 < int(restarts[0].rpartition("step ")[2]) <= 240
@@ -80,8 +80,7 @@ def test_questions_are_given_up_after_some_seconds(run, tmp_path, monkeypatch):
     (tmp_path / "in.jsonl").write_text("\n".join(wanted) + "\n")
     # A transaction a message; the clock is read once for each and once more for each question.
     given = ("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--set", "run.batch=1", *OPTIONS)
-    result = run(*given, "--set", "journal.patience_seconds=2.5")
-    assert result.exit_code == 0
+    result = well(run(*given, "--set", "journal.patience_seconds=2.5"))
     assert "refused an answer: file" in result.stderr
     assert left("run.db")["expired"] == [(1, 3, 1)]
     assert left("run.db")["answers"] == [(1, 4, 2, 0)]
@@ -100,8 +99,7 @@ def test_a_clock_that_is_set_gives_up_no_question(step, run, tmp_path, monkeypat
     monkeypatch.setattr(patience, "time", time.time)
     (tmp_path / "in.jsonl").write_text('{"id": 1, "x": [0, 0]}\n{"id": 2, "x": [0, 1]}\n{"id": 1, "y": "no"}\n')
     given = ("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--set", "run.batch=1", *OPTIONS)
-    result = run(*given, "--set", "journal.patience_seconds=3600")
-    assert result.exit_code == 0, result.output
+    well(run(*given, "--set", "journal.patience_seconds=3600"))
     assert (left("run.db")["expired"], len(left("run.db")["answers"])) == ([], 1)
 
 

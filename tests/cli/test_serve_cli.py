@@ -14,6 +14,7 @@ import httpx
 import pytest
 from browsing import Viewer, browser, chromium  # noqa: F401
 from click.testing import CliRunner
+from conftest import well
 from serve_cases import forecaster, served
 
 import venn
@@ -104,8 +105,7 @@ def test_check_says_what_would_run_and_a_journal_of_another_form_is_refused(tmp_
     Path("run.toml").write_text(
         '[source]\nclasses = ["no", "yes"]\nfeatures = ["a", "b"]\n[journal]\npath = "run.db"\n'
     )
-    told = CliRunner().invoke(cli.main, ["serve", "--config", "run.toml", "--check"])
-    assert told.exit_code == 0, told.output
+    told = well(CliRunner().invoke(cli.main, ["serve", "--config", "run.toml", "--check"]))
     assert "classes: 'no', 'yes'\njournal: run.db, a new one" in told.output
     lines = "".join(json.dumps({"id": i, "x": [i % 3, 1], "y": ("no", "yes")[i % 2]}) + "\n" for i in range(5))
     Path("in.jsonl").write_text(lines)

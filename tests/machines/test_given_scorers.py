@@ -236,12 +236,10 @@ def test_an_error_of_the_estimator_comes_in_its_turn():
 
 def panel(scorer):
     return venn.Panel(
-        venn=InductiveVenn(scorer),
-        abers=InductiveVennAbers(scorer),
-        sets=InductiveConformal(scorer),
+        venn=InductiveVenn(scorer), abers=InductiveVennAbers(scorer), sets=InductiveConformal(scorer),
         platt=ScoreCalibrator(scorer, Platt(), HeldOutScores()),
         few=Balanced(InductiveVenn(scorer), keep=(0.5, 1.0, 1.0)),
-    )
+    )  # fmt: skip
 
 
 def outcome(prediction):

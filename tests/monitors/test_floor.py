@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import refused
+from conftest import refused, well
 from naive import floor as naive
 from scipy.stats import binom
 
@@ -297,8 +297,7 @@ def test_the_command_line_rings_and_ends_with_a_code(tmp_path):
     hook = ("--on-alarm", f"/bin/sh -c 'cat > {tmp_path}/alarm.json'", "--out", str(tmp_path / "out.jsonl"))
     for floor, code, state in ((".99", 3, "Below the floor, accuracy of at least .990"), (".3", 0, "as claimed")):
         journal = str(tmp_path / f"{floor}.db")
-        done = call(*run, "--journal", journal, "--floor", floor, *(hook if code else hook[2:]))
-        assert done.exit_code == 0
+        well(call(*run, "--journal", journal, "--floor", floor, *(hook if code else hook[2:])))
         hook = (*hook[:3], str(tmp_path / "other.jsonl"))
         shown = call("monitor", journal, "--once")
         assert shown.exit_code == code
@@ -471,8 +470,7 @@ def test_what_is_claimed_without_labels_is_said_and_that_nothing_is_proved(tmp_p
     with venn.online.Watch(tmp_path / "run.db") as watch:
         assert watch.verdict().details == verdict
         assert watch.snapshot("TransductiveVenn")["told"]["unlabelled"]["questions"] == 40
-    page = CliRunner().invoke(main, ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "page.html")])
-    assert page.exit_code == 0
+    well(CliRunner().invoke(main, ["report", str(tmp_path / "run.db"), "--out", str(tmp_path / "page.html")]))
     assert (
         f"40 questions without a label: {lower} to {upper} claimed. Nothing is proved"
         in (tmp_path / "page.html").read_text()

@@ -349,9 +349,7 @@ test_bad_parameters_are_named = refused(lambda given: Forecaster(**given), [
     ({"classes": CLASSES, "transductive": 1}, ValueError, "transductive must be an integer >= 2, got 1"),
     ({"classes": CLASSES, "transductive": 50, "last": 49}, ValueError, "last must be an integer >= 50, got 49"),
     (
-        {"classes": CLASSES, "on_change": "stop"},
-        ValueError,
-        "on_change must be one of 'restart', 'keep', got 'stop'",
+        {"classes": CLASSES, "on_change": "stop"}, ValueError, "on_change must be one of 'restart', 'keep', got 'stop'",
     ),
     ({"classes": CLASSES, "level": 0}, ValueError, "level must .*, got 0"),
     ({"scorer": LogisticRegression()}, ValueError, "scorer must be a fitted classifier"),

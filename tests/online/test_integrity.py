@@ -12,6 +12,7 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
+from conftest import well
 from naive import rows as naive
 from test_journal import abandon, events_of, happen, opened
 from test_late_labels import state
@@ -435,13 +436,11 @@ def test_the_commands(path, monkeypatch):
     def run(*arguments):
         return CliRunner().invoke(cli.main, list(arguments))
 
-    said = run("verify", "run.db")
-    assert said.exit_code == 0
+    said = well(run("verify", "run.db"))
     assert said.output.startswith("run.db is whole: 24 questions, ")
     newest = max(path.parent.glob("run.db-state-*"))
     newest.write_bytes(newest.read_bytes()[:-9])
-    said = run("verify", "run.db")
-    assert said.exit_code == 0
+    said = well(run("verify", "run.db"))
     assert f"{newest.name} cannot be read" in said.output
     change(path, "UPDATE questions SET id = 'x' WHERE event = 5")
     for command in ("verify", "report"):
@@ -450,8 +449,7 @@ def test_the_commands(path, monkeypatch):
         assert "Error: run.db is damaged: questions, event 5 (event 5), is not as written. `venn salvage" in said.output
         assert said.output.count("\n") == 1
     assert not os.path.exists("report.html")
-    said = run("salvage", "run.db", "rescued.db")
-    assert said.exit_code == 0
+    said = well(run("salvage", "run.db", "rescued.db"))
     assert "rescued.db holds the first " in said.output
     assert "questions, event 5 (event 5), is not as written" in said.output
     assert "positions in the sources" in said.output

@@ -218,8 +218,6 @@ def test_of_numbers_it_goes_on_as_well():
 
 
 test_what_is_no_expert = refused(lambda experts: venn.Forecaster(CLASSES, experts=experts), [
-    ([LikeTheLast(("no", "maybe"))], "must have the same classes"),
-    ([3], "must be a predictor"),
-    (3, "experts must be a sequence of predictors, got 3"),
-    ([LikeTheLast(CLASSES)] * 2, "must be different objects"),
+    ([LikeTheLast(("no", "maybe"))], "must have the same classes"), ([3], "must be a predictor"),
+    (3, "experts must be a sequence of predictors, got 3"), ([LikeTheLast(CLASSES)] * 2, "must be different objects"),
 ])  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import refused
+from conftest import refused, well
 from run_cases import Life, counts, left, nobody_survives, until
 
 import streams
@@ -76,11 +76,9 @@ def run(*arguments):
 def test_objects_and_labels_are_as_the_form_says():
     form = Form(["size", "city"], [1, 2], {"city": Nominal(["Oslo", "Rome"])})
     mine = Given(
-        Message(np.int64(4), {"city": "Rome", "size": np.float64(3)}, None, 1),
-        None,
-        Message(4, None, np.int64(2), "b"),
-        Message(None, (1, "Oslo"), 1, 3),
-    )
+        Message(np.int64(4), {"city": "Rome", "size": np.float64(3)}, None, 1), None,
+        Message(4, None, np.int64(2), "b"), Message(None, (1, "Oslo"), 1, 3),
+    )  # fmt: skip
     with OwnSource(mine, form=form) as source:
         assert isinstance(source, streams.MessageSource)
         one, nothing, two, three = source.messages()
@@ -133,12 +131,10 @@ def test_what_is_no_message(message):
 
 @pytest.mark.parametrize("name", ["Cities", "ready", "made"])
 def test_it_runs_by_its_name(folder, name):
-    result = run("--source", f"cities_for_test:{name}", *LIVE, "--journal", "run.db", "--out", "out")
-    assert result.exit_code == 0, result.output
+    well(run("--source", f"cities_for_test:{name}", *LIVE, "--journal", "run.db", "--out", "out"))
     assert counts("run.db") == (40, 40)
     assert [json.loads(one)["id"] for one in Path("out").read_text().splitlines()] == [f"k{i}" for i in range(40)]
-    again = run("--source", f"cities_for_test:{name}", *LIVE, "--journal", "run.db", "--out", "out")
-    assert again.exit_code == 0, again.output
+    well(run("--source", f"cities_for_test:{name}", *LIVE, "--journal", "run.db", "--out", "out"))
     assert counts("run.db") == (40, 40)
 
 

@@ -103,10 +103,8 @@ def test_inductive_conformal_equals_the_definition_at_every_step(label_condition
 
 
 @pytest.mark.parametrize(
-    "make",
-    [venn.InductiveVenn, venn.InductiveVennAbers, venn.InductiveConformal],
-    ids=lambda make: make.__name__,
-)
+    "make", [venn.InductiveVenn, venn.InductiveVennAbers, venn.InductiveConformal], ids=lambda make: make.__name__,
+)  # fmt: skip
 def test_with_a_fixed_scorer_each_group_is_a_predictor_of_its_own(make):
     rng = np.random.default_rng(2)
     X = np.column_stack([rng.integers(0, 4, (80, 3)) / 3, rng.integers(0, 4, 80)])

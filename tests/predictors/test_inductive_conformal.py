@@ -82,13 +82,9 @@ def test_every_step_is_the_definition(name, kind, sequence, label_conditional):
     X = objects(kind, rng, 40)
     y = labels(sequence, rng, X, 3)
     model = InductiveConformal(
-        Centroids(range(3)),
-        Margin(),
-        schedule=schedule,
-        label_conditional=label_conditional,
-        smoothed=kind != "normal",
-        seed=7,
-    )
+        Centroids(range(3)), Margin(), schedule=schedule, label_conditional=label_conditional,
+        smoothed=kind != "normal", seed=7,
+    )  # fmt: skip
     assert_is_the_definition(model, X, y, split, 3, centroids, naive.margins, 7)
 
 

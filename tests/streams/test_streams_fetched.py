@@ -168,13 +168,9 @@ ROWS = [
     ["d", "-1e-1", "dark blue", "3", "1"],
 ]  # fmt: skip
 SMALL = Fetched(
-    table=DataFile("small.table.csv", len(TABLE), hashlib.sha256(TABLE).hexdigest()),
-    names=("size", "colour", "age"),
-    openml=7,
-    drop=("Id",),
-    rows=(1, 4),
-    values={"colour": {"r": "red"}, "label": {"0": "no", "1": "yes"}},
-)
+    table=DataFile("small.table.csv", len(TABLE), hashlib.sha256(TABLE).hexdigest()), names=("size", "colour", "age"),
+    openml=7, drop=("Id",), rows=(1, 4), values={"colour": {"r": "red"}, "label": {"0": "no", "1": "yes"}},
+)  # fmt: skip
 SCHEMA = {"colour": Nominal(missing="?")}
 REMEDY = "set what there is to set"
 
