@@ -75,6 +75,21 @@ def test_each_answer_comes_once_and_after_its_question(teacher):
         assert answered == set(asked)
 
 
+def test_immediate_answers_before_the_next_question():
+    assert list(teach([("a", 1), ("b", 2)], Immediate())) == [
+        Question(1, "a"), Answer(1, 1), Question(2, "b"), Answer(2, 2),
+    ]  # fmt: skip
+
+
+def test_delayed_by_just_so_many_questions():
+    asked = 0
+    for event in teach([(i, i) for i in range(50)], Delayed(7)):
+        if isinstance(event, Question):
+            asked = event.id
+        else:
+            assert asked == min(event.id + 7, 50)
+
+
 def chance(counts, expected):
     """Return the p-value of a chi-square test, cells with few examples put together at the end."""
     keep = expected >= 5
