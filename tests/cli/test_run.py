@@ -19,7 +19,7 @@ from urllib.request import urlopen
 import pytest
 from click.testing import CliRunner
 from conftest import well
-from ports import free_port
+from ports import RedisServer, free_port
 from run_cases import CLASSES, OPTIONS, Life, counts, events, left, line, nobody_survives, parts, printed, shown, until  # noqa: F401
 
 import streams
@@ -90,27 +90,6 @@ def test_it_is_the_loop_that_one_would_write(undisturbed, tmp_path):
 # Redis: whoever dies -------------------------------------------------------------------------------------------------
 
 
-class Server:
-    """A redis-server of our own, whose data outlive it."""
-
-    def __init__(self, folder):
-        self.port = free_port()
-        self.folder = folder
-        self.url = f"redis://127.0.0.1:{self.port}/0"
-        self.start()
-
-    def start(self):
-        keep = ("--save", "", "--appendonly", "yes", "--appendfsync", "always", "--dir", str(self.folder))
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", *keep],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-
 def produce(url, wanted, pause):
     """Send the messages, each as often as it takes until the server has it."""
     with streams.RedisStream(url, "s") as stream:
@@ -128,7 +107,7 @@ def produce(url, wanted, pause):
 def test_redis_and_the_run_are_killed_and_each_message_counts_once(tmp_path, undisturbed):
     pytest.importorskip("redis", reason="the package redis is not installed")
     wanted, (tables, lines) = events(N), undisturbed
-    server = Server(tmp_path)
+    server = RedisServer(tmp_path)
     arguments = ("--source", f"{server.url}?stream=s", "--journal", "run.db", *OPTIONS, "--out", "out.jsonl")
     hasty = ("--set", "run.batch=7", "--set", "run.linger=0.02", "--set", "journal.every=20")
     producer = threading.Thread(target=produce, args=(server.url, wanted, 0.004))

@@ -5,12 +5,10 @@ import io
 import os
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 
 import pytest
-from ports import free_port
+from ports import RedisServer
 from run_cases import CLASSES, OPTIONS, Life, counts, events, left, line, nobody_survives, parts, printed, until  # noqa: F401
 
 import streams
@@ -70,25 +68,14 @@ def as_csv(wanted):
     return rows.getvalue()
 
 
-def listening(port):
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture(scope="module")
 def redis_url(tmp_path_factory):
     pytest.importorskip("redis", reason="the package redis is not installed")
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed")
-    port = free_port()
-    process = subprocess.Popen(
-        ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""],
-        cwd=tmp_path_factory.mktemp("redis"), stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    until(lambda: listening(port))
-    yield f"redis://127.0.0.1:{port}/0"
-    process.kill()
-    process.wait()
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    yield server.url
+    server.kill()
 
 
 @pytest.fixture

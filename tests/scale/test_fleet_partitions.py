@@ -13,6 +13,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from conftest import refused
+from ports import RedisServer
 
 import venn
 from streams.messages import Message
@@ -128,10 +129,7 @@ def test_a_killed_process_is_taken_over(tmp_path, expected):
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 def test_redis_streams_a_process_dies_and_another_has_its_partition(tmp_path, expected):
     pytest.importorskip("redis", reason="the package redis is not installed")
-    from tests.streams.test_redis import Server
-
-    server = Server(tmp_path)
-    server.start()
+    server = RedisServer(tmp_path)
     folder = tmp_path / "fleets"
     code = f"""
     from streams.brokers import RedisStream
