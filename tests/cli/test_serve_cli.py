@@ -1,13 +1,10 @@
 """The command ``venn serve``: a real process that is killed, told to end, and goes on; what it refuses to begin."""
 
 import json
-import re
 import signal
 import ssl
 import subprocess
-import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -15,7 +12,7 @@ import pytest
 from browsing import Viewer, browser, chromium  # noqa: F401
 from click.testing import CliRunner
 from conftest import well
-from serve_cases import forecaster, served
+from serve_cases import forecaster, process, served
 
 import venn
 from venn import cli
@@ -24,21 +21,6 @@ from venn.show.server import serving
 # ruff: noqa: F811
 
 CAR = {"buying": "vhigh", "maint": "low", "doors": "2", "persons": "4", "lug_boot": "big", "safety": "high"}
-
-
-@contextmanager
-def process(folder, *options):
-    """Give a process of the command, and the address that it says."""
-    program = [sys.executable, "-u", "-m", "venn", "serve", "--port", "0", "--journal", "run.db", *options]
-    with subprocess.Popen(program, cwd=folder, stderr=subprocess.PIPE, text=True) as made:
-        try:
-            for line in made.stderr:
-                if found := re.search(r"serves run.db at (http\S+)/docs", line):
-                    made.address = found[1]
-                    break
-            yield made
-        finally:
-            made.kill()
 
 
 def post(address, path, message, **options):
@@ -57,13 +39,13 @@ def post(address, path, message, **options):
 
 def test_a_process_that_is_killed_goes_on_and_one_that_is_told_to_end_writes_its_last_checkpoint(tmp_path):
     told = {}
-    with process(tmp_path, "--like", "car") as made:
+    with process(tmp_path, "--port", 0, "--journal", "run.db", "--like", "car") as made:
         for number in range(12):
             told["/ask", number] = post(made.address, "/ask", {"id": number, "x": CAR}).text
             told["/answer", number] = post(made.address, "/answer", {"id": number, "y": "acc"}).text
         made.send_signal(signal.SIGKILL)
         made.wait(30)
-    with process(tmp_path, "--like", "car") as made:
+    with process(tmp_path, "--port", 0, "--journal", "run.db", "--like", "car") as made:
         assert "goes on after 12 questions and 12 answers" in made.stderr.readline()
         for (path, number), text in told.items():
             message = {"id": number, "x": CAR} if path == "/ask" else {"id": number, "y": "acc"}
