@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler

@@ -11,10 +11,7 @@ from naive import abers as naive
 from sklearn.isotonic import IsotonicRegression
 
 from venn._compiled import hull_tree, hulls
-from venn.maps import (
-    VennAbers,
-    venn_abers,
-)
+from venn.maps import VennAbers, venn_abers
 
 TOLERANCE = 1e-9
 

@@ -5,13 +5,7 @@ import pytest
 from naive import abers as naive
 from test_abers import close, signal
 
-from venn.maps import (
-    BrierMerge,
-    LogMerge,
-    OneVsAllAbers,
-    cross_venn_abers,
-    venn_abers,
-)
+from venn.maps import BrierMerge, LogMerge, OneVsAllAbers, cross_venn_abers, venn_abers
 
 
 def test_merges_at_known_values():

@@ -11,15 +11,7 @@ from naive import calibration as naive
 from scipy.stats import binom, binomtest
 from sklearn import metrics
 
-from venn.monitors.calibration import (
-    brier,
-    classwise_ece,
-    ece,
-    log_loss,
-    number_of_events,
-    reliability,
-    sharpness,
-)
+from venn.monitors.calibration import brier, classwise_ece, ece, log_loss, number_of_events, reliability, sharpness
 from venn.monitors.sums import CalibrationBins, MassBins, WidthBins
 
 BINS = {"width": (WidthBins, naive.in_width_bins), "mass": (MassBins, naive.in_mass_bins)}

@@ -26,14 +26,7 @@ import venn
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import MarginBag, counter
 from venn.predictors.inductive import CrossVenn, InductiveVenn
-from venn.schedules import (
-    FixedCalibration,
-    FreshSplit,
-    NoTraining,
-    Prefix,
-    PrefixRestart,
-    RandomAssignment,
-)
+from venn.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart, RandomAssignment
 from venn.taxonomies import AdaptiveMarginBins, Threshold
 
 # Against the definition ----------------------------------------------------------------------------------------------

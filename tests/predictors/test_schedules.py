@@ -5,22 +5,13 @@ import pickle
 import numpy as np
 import pytest
 from conftest import labels, learned, objects, public
-from inductive_cases import (
-    Failing,
-    frozen,
-    lssvm,
-)
+from inductive_cases import Failing, frozen, lssvm
 from naive import inductive as naive
 from sklearn.svm import LinearSVC
 
 import venn
 from venn.predictors.inductive import CrossVenn, InductiveVenn
-from venn.schedules import (
-    FixedCalibration,
-    NoTraining,
-    PrefixRestart,
-    RandomAssignment,
-)
+from venn.schedules import FixedCalibration, NoTraining, PrefixRestart, RandomAssignment
 from venn.taxonomies import ByScores, Grouped, Threshold
 
 # Cross Venn ----------------------------------------------------------------------------------------------------------

@@ -6,15 +6,7 @@ from conftest import halved, labels, learned, leaving_out, objects
 from test_taxonomies import MACHINES, PAIRS, ByPosition, parity, tied
 
 import venn
-from venn.taxonomies import (
-    AdaptiveMarginBins,
-    Argmax,
-    ByScores,
-    Grouped,
-    LeaveOneOut,
-    ScoreBins,
-    TopScoreBins,
-)
+from venn.taxonomies import AdaptiveMarginBins, Argmax, ByScores, Grouped, LeaveOneOut, ScoreBins, TopScoreBins
 
 # Invariants ---------------------------------------------------------------------------------------------------------
 

@@ -8,11 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.svm import LinearSVC
-from test_contract import (
-    CLASSES,
-    small_stream,
-    squares,
-)
+from test_contract import CLASSES, small_stream, squares
 
 import streams
 import venn

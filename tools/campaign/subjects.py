@@ -10,15 +10,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from test_contract import (
-    CLASSES,
-    MACHINES,
-    PARAMETERS,
-    PREDICTIONS,
-    PREDICTORS,
-    learned,
-    squares,
-)
+from test_contract import CLASSES, MACHINES, PARAMETERS, PREDICTIONS, PREDICTORS, learned, squares
 from test_monitor_contract import RUNNING, stepped
 
 import streams
