@@ -271,10 +271,7 @@ def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
     ("imported", "slow"),
     [
         ("venn.cli", ("numpy", "numba", "scipy", "streams", "rich")),  # what `venn --version` needs
-        (
-            "venn.cli; venn.cli.main(['--help'], standalone_mode=False)",
-            ("numpy", "numba", "scipy", "streams", "rich"),
-        ),
+        ("venn.cli; venn.cli.main(['--help'], standalone_mode=False)", ("numpy", "numba", "scipy", "streams", "rich")),
         (
             "venn.cli.run, venn.cli.monitor, venn.cli.journals",
             ("rich", "matplotlib", "sklearn", "scipy.stats", "scipy.optimize"),

@@ -41,8 +41,7 @@ def frame(n, seed):
 def pipeline(last, seed=0, unknown="ignore"):
     X, number = frame(80, seed)
     columns = make_column_transformer(
-        (OneHotEncoder(handle_unknown=unknown), ["city"]),
-        (make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),
+        (OneHotEncoder(handle_unknown=unknown), ["city"]), (make_pipeline(SimpleImputer(), StandardScaler()), ["age"])
     )
     y = number if isinstance(last, LinearRegression) else np.where(number > 55, "yes", "no")
     return make_pipeline(columns, last).fit(X, y)

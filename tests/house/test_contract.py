@@ -158,7 +158,7 @@ INDUCTIVE = {
 PREDICTORS |= INDUCTIVE
 # Around an estimator, which no file holds.
 REFITTED = {
-    "Refitted": lambda: venn.predictors.Refitted(GaussianNB(), CLASSES, schedule=venn.schedules.PrefixRestart(first=6)),
+    "Refitted": lambda: venn.predictors.Refitted(GaussianNB(), CLASSES, schedule=venn.schedules.PrefixRestart(first=6))
 }
 ALL_PREDICTORS = PREDICTORS | REFITTED
 PREDICTIONS = {

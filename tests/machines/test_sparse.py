@@ -18,10 +18,7 @@ from venn.machines.store import ObjectStore
 from venn.machines.window import SlidingWindow
 
 KERNELS = {"linear": venn.Linear(), "rbf": venn.RBF(0.5), "quadratic": venn.machines.Polynomial(2)}
-MACHINES = {
-    "one vs all": venn.OneVsAllSVM,
-    "least squares": venn.LeastSquaresSVM,
-}
+MACHINES = {"one vs all": venn.OneVsAllSVM, "least squares": venn.LeastSquaresSVM}
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 every_machine = pytest.mark.parametrize("name", MACHINES)
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)

@@ -19,12 +19,7 @@ from venn.online import checkpoint
 C = 2.0
 HINGE = {"one vs all": venn.OneVsAllSVM}
 # Machine of three classes, and its scores by definition: (X, y, leave-one-out) -> (n, c).
-KEPT = {
-    "centroid": (
-        lambda: NearestCentroid(range(3)),
-        lambda *bag: taxonomies.centroid(*bag[:2], 3, bag[2]),
-    ),
-}
+KEPT = {"centroid": (lambda: NearestCentroid(range(3)), lambda *bag: taxonomies.centroid(*bag[:2], 3, bag[2]))}
 MACHINES = {name: lambda make=make: make(venn.RBF(0.5), C, range(3)) for name, make in HINGE.items()}
 MACHINES |= {name: make for name, (make, _) in KEPT.items()}
 every_machine = pytest.mark.parametrize("name", MACHINES)

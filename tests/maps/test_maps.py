@@ -23,10 +23,7 @@ BINARY = {
     "Platt": Platt(), "beta calibration": BetaCalibration(), "bins": Binning(),
     "frequency": Binning(50, EqualFrequency(), laplace=True), "step": Isotonic(), "interpolated": Isotonic("linear"),
 }  # fmt: skip
-SEVERAL = {
-    "temperature": Temperature(),
-    **{f"all {name}": OneVsAll(one) for name, one in BINARY.items()},
-}
+SEVERAL = {"temperature": Temperature(), **{f"all {name}": OneVsAll(one) for name, one in BINARY.items()}}
 # Each with its definition, and how exactly it must be met.
 ORACLES = {
     "Platt": (Platt(), naive.platt, 1e-9),

@@ -105,11 +105,7 @@ def test_every_flipped_bit_is_found_or_changes_nothing():
 def test_truncated_and_spliced_files_are_refused_or_hold_the_whole(end, start, stop):
     with pytest.raises(ValueError, match="not a readable checkpoint"):
         unpack(SMALL[:end])
-    for damaged in (
-        SMALL[:end] + SMALL[start:stop],
-        SMALL[end + 1 :],
-        SMALL + SMALL[start : stop + 1] + b"x",
-    ):
+    for damaged in (SMALL[:end] + SMALL[start:stop], SMALL[end + 1 :], SMALL + SMALL[start : stop + 1] + b"x"):
         refused_or_the_same(damaged)
 
 

@@ -230,10 +230,7 @@ def makers():
         lambda: InductiveConformal(lssvm(3), None, schedule=PrefixRestart(6), label_conditional=True, seed=2),
     )
     yield "plain", lambda: InductiveConformal(lssvm(3), None, schedule=PrefixRestart(6), smoothed=False)
-    yield (
-        "centroids",
-        lambda: InductiveConformal(NearestCentroid(range(3)), schedule=PrefixRestart(6)),
-    )
+    yield ("centroids", lambda: InductiveConformal(NearestCentroid(range(3)), schedule=PrefixRestart(6)))
     yield "frozen", lambda: InductiveConformal(frozen(3))
     yield (
         "frozen, fixed",

@@ -130,18 +130,12 @@ KINDS = {
     "step": (isotonic, partial(naive.isotonic, interpolation="step")),
     "linear": (partial(isotonic, interpolation="linear"), partial(naive.isotonic, interpolation="linear")),
     "width": (partial(binning, bins=5), partial(naive.binning, bins=5, frequency=False, laplace=False)),
-    "fine": (
-        partial(binning, bins=130, laplace=True),
-        partial(naive.binning, bins=130, frequency=False, laplace=True),
-    ),
+    "fine": (partial(binning, bins=130, laplace=True), partial(naive.binning, bins=130, frequency=False, laplace=True)),
     "frequency": (
         partial(binning, bins=4, edges=EqualFrequency()),
         partial(naive.binning, bins=4, frequency=True, laplace=False),
     ),
-    "laplace": (
-        partial(binning, laplace=True),
-        partial(naive.binning, bins=10, frequency=False, laplace=True),
-    ),
+    "laplace": (partial(binning, laplace=True), partial(naive.binning, bins=10, frequency=False, laplace=True)),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
