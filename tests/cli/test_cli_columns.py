@@ -259,7 +259,6 @@ def test_of_many_bad_columns_some_are_told_and_all_are_tried(run, tmp_path):
 COMMAS = "row;width;height;kind\n" + "".join(
     f"{n};{n % 7},{n % 10};{n % 5},5;{'yes' if n % 3 else 'no'}\n" for n in range(12)
 )
-SEMICOLONS = ("--label", "kind", "--delimiter", ";", "--skip", "row")
 GOOD = "".join(f"{n},{n % 4}.5,{'no' if n % 3 else 'yes'}\n" for n in (3, 1, 2, 5, 4, 8, 7, 6, 9, 11, 10, 12))
 MESSY = {
     "a delimiter, a comma, gaps, text and no label": COMMAS.replace("yes", "nan", 1)
@@ -377,87 +376,6 @@ def test_what_an_error_says_can_be_pasted(tmp_path_factory, data):
     assert len(stream) == count
 
 
-def test_decimal_commas_are_read_where_they_are_declared(tmp_path):
-    path = tmp_path / "commas.csv"
-    path.write_text(COMMAS)
-    stream = told(*SEMICOLONS, "--decimal", ",").open(str(path), None)
-    (tmp_path / "points.csv").write_text(COMMAS.replace(",", "."))
-    same = told(*SEMICOLONS).open(str(tmp_path / "points.csv"), None)
-    assert stream.X.tolist() == same.X.tolist()
-    assert list(stream.y) == list(same.y)
-
-
-def test_a_label_with_a_decimal_comma_is_a_number(tmp_path):
-    path = tmp_path / "commas.csv"
-    path.write_text(COMMAS)
-    stream = told("--label", "width", "--delimiter", ";", "--decimal", ",", "--skip", "kind", "--skip", "row").open(
-        str(path), None
-    )
-    assert stream.classes == ()
-    assert [float(y) for y in stream.y][:3] == [0.0, 1.1, 2.2]
-
-
-def test_points_of_thousands_among_decimal_commas_are_named(tmp_path):
-    path = tmp_path / "thousands.csv"
-    path.write_text(COMMAS.replace("1,1", "1.234,5"))
-    with pytest.raises(ValueError, match=r"row 3, column 'width' must be a number with a decimal comma") as caught:
-        streams.from_csv(path, "kind", delimiter=";", decimal=",")
-    assert "give decimal=','" not in str(caught.value)
-
-
-def test_a_missing_value_may_be_written_with_a_decimal_comma(tmp_path):
-    path = tmp_path / "gaps.csv"
-    path.write_text("size;y\n1,5;u\n-9,9;v\n")
-    filled = {"size": streams.Numeric("-9,9", fill=7.0)}
-    stream = streams.from_csv(path, "y", delimiter=";", decimal=",", schema=filled, scale=False)
-    assert stream.X.tolist() == [[1.5], [7.0]]
-    form = streams.Form(["size"], ["u", "v"], filled)
-    rows = streams.CSVRows(path, "y", delimiter=";", decimal=",", form=form, follow=False)
-    assert [message.x.tolist() for message in rows.messages()] == [[1.5], [7.0]]
-
-
-def test_a_growing_file_may_have_decimal_commas(tmp_path):
-    path = tmp_path / "live.csv"
-    path.write_text("key;size;colour;y\nk,1;1,5;a,b;2,25\n")
-    schema = {"colour": streams.Nominal(("a,b", "c"))}
-    form = streams.Form(["size", "colour"], "numbers", schema)
-    rows = streams.CSVRows(path, "y", id="key", delimiter=";", decimal=",", form=form, follow=False)
-    (message,) = rows.messages()
-    assert (message.id, message.x.tolist(), message.y) == ("k,1", [1.5, 1.0, 0.0], 2.25)
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "said"),
-    [
-        (COMMAS, SEMICOLONS, "where the comma stands before decimals, give --decimal ,; else"),
-        (
-            COMMAS.replace("1,1", "1.1"),  # no filling and no names help: nobody knows which of two numbers it is
-            (*SEMICOLONS, "--decimal", ","),
-            r"row 3, column 'width' must be a number with a decimal comma.* and no point, got '1\.1'\n"
-            r"left out: 'width': its numbers are written in several ways: mend the file\ntry: --skip width$",
-        ),
-        (
-            "a;y\n1;2,5\n2;3,5\n",
-            ("--label", "y", "--delimiter", ";", "--numbers"),
-            "give --decimal ,; else drop the row\ntry: --decimal ,$",
-        ),
-    ],
-    ids=["undeclared", "a point", "a label"],
-)
-def test_what_is_wrong_about_decimal_commas_is_said_with_what_mends_it(tmp_path, text, words, said):
-    path = tmp_path / "commas.csv"
-    path.write_text(text)
-    with pytest.raises(click.ClickException, match=said):
-        told(*words).open(str(path), None)
-
-
-def test_a_number_as_label_with_a_decimal_comma_advises_the_option(tmp_path):
-    path = tmp_path / "commas.csv"
-    path.write_text("a;y\n1;2,5\n2;3,5\n")
-    with pytest.raises(ValueError, match="got '2,5'; drop the row, or give decimal=','"):
-        streams.from_csv(path, "y", delimiter=";", classes="numbers")
-
-
 @pytest.mark.parametrize("text", ["1_000", "\u0661"])
 def test_a_label_is_a_number_as_a_feature_is(tmp_path, text):
     """Python reads underlines and digits of other scripts in numbers; a column of a file with them is no such one."""
@@ -468,14 +386,6 @@ def test_a_label_is_a_number_as_a_feature_is(tmp_path, text):
     rows = streams.CSVRows(path, "y", delimiter=";", form=streams.Form(classes="numbers"), follow=False)
     with pytest.raises(streams.BadMessage, match="line 2: y must be a finite number"):
         next(rows.messages())
-
-
-def test_a_growing_file_may_hold_points_in_columns_that_are_not_read(tmp_path):
-    path = tmp_path / "live.csv"
-    path.write_text("size;seen;y\n1,5;2.5;u\n")
-    form = streams.Form(["size"], ["u", "v"])
-    (message,) = streams.CSVRows(path, "y", delimiter=";", decimal=",", form=form, follow=False).messages()
-    assert message.x.tolist() == [1.5]
 
 
 def test_a_point_among_decimal_commas_of_a_growing_file_is_named(tmp_path):

@@ -161,13 +161,6 @@ def test_what_is_no_message(text, form, reason):
     assert len(str(caught.value)) < 300
 
 
-def test_without_names_one_bad_object_shuts_out_no_later_one():
-    decoder = Decoder(Form())
-    with pytest.raises(ValueError, match=r"x\[1\] must be a number"):
-        decoder.point([1, "a", 3])
-    assert [decoder.point([1] * n).tolist() for n in (5, 2, 2, 3)] == [[1] * n for n in (5, 2, 2, 3)]
-
-
 test_bad_parameters = refused(None, [
     (lambda: Form(features="ab"), TypeError, "features must be a sequence of str, got 'ab'"),
     (lambda: Form(features=[]), ValueError, "features must name at least one value"),

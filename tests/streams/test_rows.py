@@ -23,26 +23,11 @@ def append(path, text):
         file.write(text if isinstance(text, bytes) else text.encode())
 
 
-def test_rows(path):
-    append(path, '\n"key",a,b,fruit,other\n"k,1",1,2,lime,z\nk2, 3 ,4e0,,z\n\nk2,,,"a ""b""",z\n')
-    source = CSVRows(path, "fruit", id="key", follow=False, form=Form(features=["b", "a"]))
-    found = [(m.id, None if m.x is None else m.x.tolist(), m.y) for m in source.messages()]
-    assert found == [("k,1", [2, 1], "lime"), ("k2", [4, 3], None), ("k2", None, 'a "b"')]
-
-
 def test_rows_without_label_and_id_and_with_kinds(path):
     append(path, "a;b;c\nred;x;1\ngreen;;2\n")
     form = Form(schema={"a": Nominal(("red", "green")), "b": Skip()})
     found = list(CSVRows(path, None, delimiter=";", follow=False, form=form).messages())
     assert [(m.id, m.x.tolist(), m.y) for m in found] == [(None, [1, 0, 1], None), (None, [0, 1, 2], None)]
-
-
-def test_rows_find_their_header_again(path):
-    append(path, b"\xef\xbb\xbf\r\na,y\r\n1,u\r\n2,v\r\n")
-    source = CSVRows(path, "y", follow=False)
-    first, second = source.messages()
-    for again in (source, CSVRows(path, "y", follow=False)):
-        assert [m[:3] for m in again.messages(first.position)] == [second[:3]]
 
 
 @pytest.mark.parametrize(

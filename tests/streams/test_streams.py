@@ -61,12 +61,6 @@ def test_drop_leaves_what_take_took(toy):
             toy.drop(bad)
 
 
-def test_take_keeps_the_first_and_all_classes(toy):
-    assert [y for _, y in toy.take(2)] == ["a", "b"]
-    assert toy.take(2).classes == ("a", "b", "c")
-    assert len(toy.take(10)) == 10
-
-
 def test_repr_says_what_and_how_much(toy):
     assert repr(toy) == "<Stream 'toy': 10 examples, 2 features, 3 classes>"
     assert repr(toy.take(1).shuffle(4)) == "<Stream 'toy'.take(1).shuffle(4): 1 example, 2 features, 3 classes>"
@@ -123,13 +117,6 @@ def test_blocks_of_columns_do_not_matter():
     whole = Scaling.whole(np.repeat(X, 50_000, axis=0))
     assert np.allclose(whole.mean, X.mean(axis=0))
     assert np.allclose(whole.deviation, X.std(axis=0))
-
-
-def test_given_scaling_is_applied_as_given():
-    stream = streams.from_arrays([[3.0], [5.0]], [0, 1], scale=Scaling([1.0], [2.0]))
-    assert stream.X.tolist() == [[1.0], [2.0]]
-    assert stream.scaling == Scaling((1,), (2,))
-    assert streams.from_arrays([[3.0]], [0]).scaling is None
 
 
 test_scaling_refuses = refused(None, [
@@ -310,13 +297,6 @@ def test_labels_that_are_rather_numbers_are_refused_and_may_be_declared():
         streams.from_arrays(X, [f"row {i}" for i in range(200)])
     assert len(streams.from_arrays(X, y, classes=y.tolist()).classes) == 200
     assert len(streams.from_arrays(X[:30], y[:30]).classes) == 30
-
-
-def test_a_column_of_names_is_no_label(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("size,customer\n" + "".join(f"{i % 7},C{i:03}\n" for i in range(100)))
-    with pytest.raises(ValueError, match=r"rows\.csv, column 'customer' must hold classes, got 100 distinct labels"):
-        streams.from_csv(path, label="customer")
 
 
 def test_a_list_of_mappings_is_told_of_frames():

@@ -309,14 +309,6 @@ def test_bad_lines_are_counted_and_the_loop_gets_its_turn(path):
     assert ids(JSONLines(path, follow=False), caught.value.position) == [3]
 
 
-def test_lines_are_counted_on_after_a_restart(path):
-    append(path, line(1) + "\n" + line(2) + "[]\n")
-    source = JSONLines(path, follow=False)
-    position = next(source.messages()).position
-    with pytest.raises(BadMessage, match="line 4: must be a JSON object"):
-        ids(source, position)
-
-
 def test_a_line_without_an_end_takes_no_memory(path, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST", 100)
     monkeypatch.setattr(lines, "CHUNK", 30)

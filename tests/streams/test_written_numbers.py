@@ -199,14 +199,6 @@ def test_labels_with_leading_zeros_are_names(tmp_path, text, numbers):
     assert holds_numbers(path, "y", ",") == numbers
 
 
-def test_a_growing_file_has_thousands_and_units(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("price;n;y\n1.241,50 €;1.000;u\n", encoding="utf-8")
-    form = streams.Form(schema={"price": streams.Numeric(unit="€")})
-    rows = streams.CSVRows(path, "y", delimiter=";", decimal=",", thousands=".", form=form, follow=False)
-    assert [message.x.tolist() for message in rows.messages()] == [[1241.5, 1000.0]]
-
-
 FRAME = {
     "amount": [f"${1000 * i + 969.5:,.2f}" for i in range(12)],
     "share": [f"{i}%" if i % 5 else None for i in range(12)], "shop": ["north", "south", None] * 4,
