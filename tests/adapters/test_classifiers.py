@@ -352,21 +352,6 @@ def test_dates_are_refused_and_truth_values_are_numbers(name):
     np.testing.assert_array_equal(said(model, X > 0), said(model, (X > 0).astype(float)))
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [["a", 1], [0, None], np.array(["a", None], object), pd.Series([1.5, "a"], dtype=object)],
-    ids=["list", "None", "array", "series"],
-)
-def test_labels_of_several_kinds_are_refused(labels):
-    X, y = examples(n=20)
-    model = VennClassifier(**SQUARES).fit(X, y)
-    with pytest.raises(TypeError, match="y must hold labels of one kind, numbers or strings, got"):
-        model.fit(X[:2], labels)
-    with pytest.raises(TypeError, match="classes must hold labels of one kind, numbers or strings, got"):
-        VennClassifier(**SQUARES).partial_fit(X[:1], y[:1], classes=labels)
-    assert model.predictor_.machine.n == 20
-
-
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_search_reaches_into_the_kernel_and_leaves_others_theirs(kind):
     X, y = examples()

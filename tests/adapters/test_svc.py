@@ -391,14 +391,6 @@ def test_a_method_is_an_object(method):
     assert not hasattr(model, "predict_interval")
 
 
-@pytest.mark.parametrize("kind", [list, lambda labels: np.array(labels, object)], ids=["list", "array"])
-@pytest.mark.parametrize("odd", [1, None])
-def test_labels_of_two_kinds_are_refused_and_not_made_one(kind, odd):
-    X, _ = examples()
-    with pytest.raises(TypeError, match="y must hold labels of one kind, numbers or strings, got"):
-        ProbabilitySVC().fit(X, kind(["a", odd] * (len(X) // 2) + ["a"] * (len(X) % 2)))
-
-
 def test_a_merge_must_merge_folds():
     class Pairs:
         def merge(self, p0, p1):
