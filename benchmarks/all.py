@@ -12,8 +12,6 @@ with its last line, and the exit status is 1. Studies, whose pages give their da
 the machine. After `--keep`, `python -m tools.figures` writes the kept figures into the pages that give them.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json
@@ -145,11 +143,9 @@ def machine():
     models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     return {
         "date": datetime.date.today().isoformat(),
-        "processor": models[0].split(":")[1].strip() if models else platform.processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
-    }
+        "processor": models[0].split(":")[1].strip() if models else platform.processor(), "cores": os.cpu_count(),
+        "python": platform.python_version(), **{name: version(name) for name in PACKAGES},
+    }  # fmt: skip
 
 
 def moved(values, old):
@@ -197,17 +193,14 @@ def markdown(found, on, repeat):
     """Return the page of the documentation."""
     packages = ", ".join(f"{name} {on[name]}" for name in PACKAGES)
     lines = [
-        "# Benchmarks",
-        "",
+        "# Benchmarks", "",
         f"Made by `python benchmarks/all.py --repeat {repeat} --keep --markdown docs/benchmarks.md`: each benchmark in",
         "its own process, one thread, compilation excluded unless it is what is measured. Each docstring says what is",
         "compared.",
         f"Measured on {on['date']}: {on['processor']}, {on['cores']} cores, Python {on['python']}, {packages}.",
-        "Pages that give a figure of this table without a date mean this one.",
-        "",
-        "| benchmark | figure | median | spread |",
-        "|---|---|---|---|",
-    ]
+        "Pages that give a figure of this table without a date mean this one.", "",
+        "| benchmark | figure | median | spread |", "|---|---|---|---|",
+    ]  # fmt: skip
     last = None
     for command, *cells in rows(found, {}):
         first = f"`{command}`" if command != last else ""

@@ -14,14 +14,12 @@ digits, shuffled, and through elec2 in its own order, which changes. Beside it s
 `least`, `median` and `mean` are of `of_best` over the ten tables. One JSON line.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 from time import process_time
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+from workload import command_options
 
 import streams
 import venn
@@ -62,12 +60,7 @@ def best_fixed(sure, wrong, error, allowance):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--errors", type=float, nargs="+", default=[0.05, 0.1])
-    parser.add_argument("--allowance", type=float, default=5.0)
-    parser.add_argument("--rows", type=int, default=1500)
-    parser.add_argument("--tables", nargs="+", default=[*TABLES, CHANGING])
-    options = parser.parse_args()
+    options = command_options(__doc__, errors=[0.05, 0.1], allowance=5.0, rows=1500, tables=[*TABLES, CHANGING])
     found, start = {error: {} for error in options.errors}, process_time()
     for name in options.tables:
         stream = streams.load(name, shuffle=None if name == CHANGING else 0)
@@ -87,12 +80,10 @@ def main() -> None:
     for error, each in found.items():
         shares = [one["of_best"] for name, one in each.items() if name != CHANGING]
         told[f"error_{error:g}"] = {
-            "kept": all(one["kept"] for one in each.values()),
-            "least": min(shares, default=None),
+            "kept": all(one["kept"] for one in each.values()), "least": min(shares, default=None),
             "median": round(float(np.median(shares)), 3) if shares else None,
-            "mean": round(float(np.mean(shares)), 3) if shares else None,
-            "tables": each,
-        }
+            "mean": round(float(np.mean(shares)), 3) if shares else None, "tables": each,
+        }  # fmt: skip
     print(json.dumps({"rows": options.rows, **told, "seconds": round(process_time() - start, 1)}))
 
 

@@ -11,9 +11,6 @@ each, and their scores are equal to the last bit. Seconds by the clock, so nobod
 compilation excluded. Prints one JSON line.
 """
 
-from __future__ import annotations
-
-import argparse
 import copy
 import json
 import time
@@ -21,7 +18,7 @@ from statistics import median
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from workload import timed
+from workload import command_options, timed
 
 import streams
 import venn
@@ -94,10 +91,7 @@ def two_threads(n, classes, steps=40):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--n", type=int, default=1000)
-    parser.add_argument("--learned", type=int, default=2000)
-    args = parser.parse_args()
+    args = command_options(__doc__, n=1000, learned=2000)
     with threadpool_limits(1):
         two_threads(60, 4, 10)  # compilation
         found = {str(classes): two_threads(args.learned, classes) for classes in (4, 10)}

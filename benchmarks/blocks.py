@@ -13,9 +13,6 @@ trained at 300, 420, ... examples, the last time at 1613; "numbers" is the same 
 forest of regression trees. Prints one JSON line; exits with 1 if bits differ.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import sys
 import tempfile
@@ -26,6 +23,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from workload import command_options
 from workload import one_by_one as alone
 
 import venn
@@ -169,9 +167,7 @@ def case(name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=CASES, default=CASES)
-    found = {name: case(name) for name in parser.parse_args().only}
+    found = {name: case(name) for name in command_options(__doc__, only=CASES).only}
     print(json.dumps({"blocks": found}))
     return 0 if all(one["same bits"] and one["began anew"] for one in found.values()) else 1
 

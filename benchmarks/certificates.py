@@ -12,9 +12,6 @@ Prints one JSON line: streams, steps, the worst violation in units of the
 stated tolerance, how streams ended, and every violation above the tolerance with what is needed to reproduce it.
 """
 
-from __future__ import annotations
-
-import argparse
 import collections
 import json
 import multiprocessing
@@ -22,6 +19,7 @@ import sys
 import time
 
 import numpy as np
+from workload import command_options
 
 import venn
 
@@ -135,11 +133,8 @@ def trial(seed):
     y = labels(kind, X, c, n, rng)
     gamma = 10.0 ** rng.uniform(-4, 1)
     kernels = (
-        venn.RBF(gamma),
-        venn.RBF(gamma / max(1e-12, float(X.var()))),
-        venn.Linear(),
-        venn.machines.Polynomial(2),
-    )
+        venn.RBF(gamma), venn.RBF(gamma / max(1e-12, float(X.var()))), venn.Linear(), venn.machines.Polynomial(2),
+    )  # fmt: skip
     kernel = kernels[int(rng.choice(4, p=[0.4, 0.25, 0.25, 0.1]))]
     C = float(10.0 ** rng.integers(-2, 4))
     machine = venn.OneVsAllSVM(kernel, C, list(range(c)))
@@ -174,11 +169,7 @@ def trial(seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--streams", type=int, default=20_000)
-    parser.add_argument("--first", type=int, default=0, help="first seed")
-    parser.add_argument("--processes", type=int, default=2)
-    args = parser.parse_args()
+    args = command_options(__doc__, streams=20_000, first=0, processes=2)
     start, worst, steps = time.time(), 0.0, 0
     ends, above = collections.Counter(), []
     with multiprocessing.Pool(args.processes) as pool:

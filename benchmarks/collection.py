@@ -9,9 +9,6 @@ the second, in this process and on a cluster of 2; counts must be equal, and sco
 compilation excluded. Prints one JSON line.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import tempfile
 import time
@@ -22,6 +19,7 @@ import numpy as np
 from distributed import Client
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
+from workload import command_options
 
 import streams
 import venn
@@ -65,10 +63,7 @@ def said(model, make):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--block", type=int, default=100_000)
-    given = parser.parse_args()
+    given = command_options(__doc__, rows=20_000_000, block=100_000)
     half = given.rows // given.block // 2
     stream = streams.load("covtype", shuffle=0)
     X, y = np.array(stream.X, np.float32), np.array([int(label) for _, label in stream], np.int16)

@@ -10,8 +10,6 @@ columns there is one for each column, and an alarm of any counts. Prints a JSON 
 the table.
 """
 
-from __future__ import annotations
-
 import json
 
 import click
@@ -61,14 +59,11 @@ def detectors(classes):
             both, classes, level=LEVEL, objects=Drift(AmongAll(size=5000), first=30)
         ),
         "venn: labels, columns and classes": lambda: together(
-            both,
-            classes,
-            level=LEVEL,
-            objects=Drift(AmongAll(size=5000), first=30, columns=True),
+            both, classes, level=LEVEL, objects=Drift(AmongAll(size=5000), first=30, columns=True),
             examples=ClassDrift(classes, AmongAll(size=5000), first=30),
         ),
         f"venn: floor {FLOOR:g}": lambda: FloorWatch(FLOOR),
-    }
+    }  # fmt: skip
     from river import drift
     from river.drift import binary
 

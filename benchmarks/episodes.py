@@ -8,9 +8,6 @@ lies within 30 rows of a true change. Beside them streams in which nothing chang
     python benchmarks/episodes.py --only noise --runs 5
 """
 
-from __future__ import annotations
-
-import argparse
 import logging
 import warnings
 from collections.abc import Callable
@@ -18,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from workload import command_options
 
 import venn
 
@@ -75,14 +73,10 @@ def there_and_back(change: Callable[..., None]) -> Change:
 
 #: What happens, and at which rows.
 SCENARIOS: dict[str, tuple[Change, list[int]]] = {
-    "flip": (flip, [AT]),
-    "flip and back": (there_and_back(flip), [AT, AGAIN]),
-    "unit and mended": (there_and_back(unit), [AT, AGAIN]),
-    "stuck": (stuck, [AT]),
-    "shares": (shares, [AT]),
-    "noise": (noise, [AT]),
-    "nothing": (lambda X, y, rng: None, []),
-}
+    "flip": (flip, [AT]), "flip and back": (there_and_back(flip), [AT, AGAIN]),
+    "unit and mended": (there_and_back(unit), [AT, AGAIN]), "stuck": (stuck, [AT]), "shares": (shares, [AT]),
+    "noise": (noise, [AT]), "nothing": (lambda X, y, rng: None, []),
+}  # fmt: skip
 
 
 def lived(scenario: str, seed: int, rows: int = ROWS) -> tuple[Any, list[str]]:
@@ -107,11 +101,7 @@ def right(online: Any, scenario: str, near: int = NEAR) -> list[bool]:
 
 def main() -> None:
     """Print one line for each scenario."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--only", choices=SCENARIOS)
-    asked = parser.parse_args()
+    asked = command_options(__doc__, runs=1, rows=ROWS, only=str)
     warnings.simplefilter("ignore")
     logging.disable()
     print(f"{'scenario':<16}{'rang':>6}{'episodes':>10}{'dates right':>13}{'calls':>7}{'words':>7}{'to the ring':>13}")

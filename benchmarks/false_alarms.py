@@ -15,8 +15,6 @@ the questions. Prints a JSON line after each 100 streams: in how many of all so 
 chance of that by the binomial distribution (Clopper and Pearson, 99 %), what is proved of it, and what rang.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

@@ -24,9 +24,6 @@ Every loop and its floor take turns, `--repeat` times; medians, of processor tim
 Prints one JSON line.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import sqlite3
 import tempfile
@@ -40,6 +37,7 @@ from scipy.integrate import trapezoid
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
+from workload import command_options
 
 import streams
 import venn
@@ -220,9 +218,7 @@ def journal(folder, steps=1500):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeat", type=int, default=3)
-    args = parser.parse_args()
+    args = command_options(__doc__, repeat=3)
     stream = streams.load("car", shuffle=0)
     found = {}
     with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:

@@ -9,8 +9,6 @@ examples of 10 features and 2 classes, by what its process holds more than after
 that what numpy and compiled loops hold counts), divided by the examples in between. Prints one JSON line.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -9,15 +9,13 @@ that of Venn-Abers, and to that of the scaling that is best on this set; then th
 shuffle is a line of the file, and is not repeated.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import time
 from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+from workload import command_options
 
 import streams
 import venn
@@ -86,16 +84,9 @@ def summary(found: Losses) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shuffles", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=500)
-    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
-    parser.add_argument(
-        "--first", type=int, nargs="+", default=[0, 30],
-        help="examples that fix the scale; 0 takes these sets as they are, scaled",
-    )  # fmt: skip
-    parser.add_argument("--out", type=Path, default=Path("runs/forecaster.jsonl"))
-    options = parser.parse_args()
+    options = command_options(
+        __doc__, shuffles=10, steps=500, sets=SETS, first=[0, 30], out=Path("runs/forecaster.jsonl")
+    )
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     known = {(one["data"], one["seed"], one["steps"], one["first"]): one["losses"] for one in done}

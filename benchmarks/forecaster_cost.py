@@ -11,9 +11,6 @@ of the steps above 50 ms: how long the loop stops, by the clock. `megabytes`: re
 start. Prints one JSON line for each table.
 """
 
-from __future__ import annotations
-
-import argparse
 import gc
 import json
 import subprocess
@@ -23,7 +20,7 @@ import time
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from threadpoolctl import threadpool_limits
-from workload import resident
+from workload import command_options, resident
 
 import venn
 
@@ -94,11 +91,7 @@ def measured(name, n):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tables", nargs="+", default=["20x2", "20xfloat"])
-    parser.add_argument("--steps", type=int, default=2500)
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = command_options(__doc__, tables=["20x2", "20xfloat"], steps=2500, one=str)
     if args.one:
         with threadpool_limits(limits=1):
             print(json.dumps(measured(args.one, args.steps)))

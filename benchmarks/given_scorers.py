@@ -11,9 +11,6 @@ trees also those of `FlatTrees.proba_one`, another row each time, and how many t
 excluded. Prints one JSON line.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import tempfile
 from pathlib import Path
@@ -21,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from workload import one_by_one, rate
+from workload import command_options, one_by_one, rate
 
 import streams
 import venn
@@ -62,10 +59,7 @@ def walked(estimator, X, alone):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--alone", type=int, default=100, help="rows that scikit-learn is asked about one by one")
-    args = parser.parse_args()
+    args = command_options(__doc__, rows=20_000, alone=100)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(FITTED + args.rows, 20))
     y = np.array(CLASSES)[(X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=len(X)) > 0).astype(int)]

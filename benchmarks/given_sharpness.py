@@ -11,7 +11,6 @@ Classes that the first lack are left out. Prints log losses over that of the bes
 known afterwards, from one number of calibration examples to the next: geometric means.
 """
 
-import argparse
 import json
 
 import numpy as np
@@ -22,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from workload import command_options
 
 import streams
 import venn
@@ -78,10 +78,8 @@ def losses(data, make):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     ratios = {(title, n): [] for title in CLASSIFIERS for n in COUNTS}
-    for data in parser.parse_args().sets:
+    for data in command_options(__doc__, sets=SETS).sets:
         for title, make in CLASSIFIERS.items():
             lost = losses(data, make)
             for start, n in zip((0, *COUNTS), COUNTS, strict=False):

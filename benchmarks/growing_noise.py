@@ -8,13 +8,11 @@ One width: a forest of 100 trees on half of all examples so far, fitted anew eve
 absolute errors of the other half.
 """
 
-from __future__ import annotations
-
-import argparse
 from pathlib import Path
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
+from workload import command_options
 
 import venn
 
@@ -69,9 +67,7 @@ def by_quarter(x, values):
 
 def main():
     """Print what is missed, and draw."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--figure", type=Path, metavar="FILE")
-    args = parser.parse_args()
+    args = command_options(__doc__, figure=Path)
     X, y = stream()
     ours, others = followed(X, y)
     x, y = X[-COUNTED:, 0], y[-COUNTED:]

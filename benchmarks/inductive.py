@@ -8,15 +8,13 @@ one call, a loop and a dict of counts, timed on 5000 rows. The lower bounds of b
 one thread, the fastest of three replays, compilation excluded. Prints one JSON line.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import time
 
 import numpy as np
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
+from workload import command_options
 
 import streams
 import venn
@@ -49,9 +47,7 @@ def by_hand(estimator, X, labels):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=581_012, help="the first so many rows only")
-    args = parser.parse_args()
+    args = command_options(__doc__, rows=581_012)
     stream = streams.load("covtype", shuffle=0).take(args.rows)
     labels = [stream.classes[k] for k in stream.y]
     with threadpool_limits(1):

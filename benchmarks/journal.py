@@ -12,9 +12,6 @@ Compilation is excluded, and nobody else should use the machine. Prints one JSON
 The soak: as many examples through a journaled run in transactions, resident memory along the way.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import tempfile
 import time
@@ -23,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
-from workload import noisy, resident, timed
+from workload import command_options, noisy, resident, timed
 
 import venn
 from venn.online.checkpoint import pack
@@ -86,12 +83,7 @@ def soak(examples, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--blocks", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=5000)
-    parser.add_argument("--soak", type=int, default=0, metavar="EXAMPLES")
-    parser.add_argument("--folder", type=Path, help="where the journals are written; by default a temporary one")
-    args = parser.parse_args()
+    args = command_options(__doc__, blocks=5, steps=5000, soak=0, folder=Path)
     with threadpool_limits(1), tempfile.TemporaryDirectory(dir=args.folder) as scratch:
         folder = Path(scratch)
         found = soak(args.soak, folder) if args.soak else compare(folder, args.blocks, args.steps)

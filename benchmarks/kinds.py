@@ -7,8 +7,6 @@ a forecaster's two predictors and what watches beside them. Prints a JSON line f
 which columns are named, and the kind at the first alarm about classes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -13,9 +13,6 @@ All p-values are smoothed, so that the share of errors is the same for all. Each
 size at .05 and .1 by everybody, and our size over that of the best rival. Prints the means of these ratios.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import warnings
 from itertools import pairwise
@@ -24,6 +21,7 @@ import numpy as np
 from sklearn import datasets
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from threadpoolctl import threadpool_limits
+from workload import command_options
 
 import streams
 import venn
@@ -125,11 +123,7 @@ def measured(name, rows, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=600)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--sets", nargs="+", default=DATA, choices=DATA)
-    args = parser.parse_args()
+    args = command_options(__doc__, rows=600, seeds=1, sets=DATA)
     ratios = []
     for name in args.sets:
         for seed in range(args.seeds):

@@ -14,8 +14,6 @@ a row that is the same by definition. Then the traps: ties, odd labels, NaN, a d
 not installed gets a row that says so, as does a job longer than `--longest` seconds.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

@@ -22,8 +22,6 @@ file, with log losses of everybody in blocks of 500 steps and of each expert of 
 Prints tables and one JSON line.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import importlib.util

@@ -16,8 +16,6 @@ mean bounds, log loss, and
                 evidence against validity;
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -14,8 +14,6 @@ first 500, column by column, by the test of Kolmogorov and Smirnov: an alarm is 
 the number of columns (Bonferroni). Prints a JSON line for each detector and stream, then the table.
 """
 
-from __future__ import annotations
-
 import json
 from statistics import median_low
 

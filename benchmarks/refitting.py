@@ -16,9 +16,6 @@ timed at `--samples` steps spread over the replay and integrated over the steps 
 take hours. Prints one JSON line.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import time
 
@@ -27,7 +24,7 @@ from scipy.integrate import trapezoid
 from scipy.linalg.lapack import dpotrf, dpotri
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
-from workload import one_by_one, timed
+from workload import command_options, one_by_one, timed
 
 import streams
 import venn
@@ -97,10 +94,7 @@ def lapack_step(X, y, c):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=12)
-    parser.add_argument("--steps", type=int, default=1728, help="the first so many examples only")
-    args = parser.parse_args()
+    args = command_options(__doc__, samples=12, steps=1728)
     stream = streams.load("car", shuffle=0).take(args.steps)
     X, y, c = stream.X, stream.y, len(stream.classes)
     sizes = np.unique(np.linspace(10, len(y), args.samples).astype(int))

@@ -8,9 +8,6 @@ Prints one JSON line for each figure: the time beside the machine's own, against
 the intervals beside the limits of chance.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 from time import perf_counter
 
@@ -18,6 +15,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import binom
 from sklearn.datasets import make_friedman1
+from workload import command_options
 
 import streams
 import venn
@@ -108,10 +106,7 @@ def quality(stream):
 
 def main():
     """Print one JSON line for each figure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quality", action="store_true", help="count misses instead")
-    parser.add_argument("--n", type=int, default=1000)
-    chosen = parser.parse_args()
+    chosen = command_options(__doc__, quality=False, n=1000)
     if not chosen.quality:
         print(json.dumps(step(chosen.n)))
         return

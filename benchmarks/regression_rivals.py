@@ -19,9 +19,6 @@ to the widest intervals at .1, CRPS where there is a distribution, milliseconds 
 for each way over all: geometric means relative to the forecaster's, and on how many sets it is better.
 """
 
-from __future__ import annotations
-
-import argparse
 import importlib
 import json
 import logging
@@ -38,6 +35,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
+from workload import command_options
 
 import streams
 import venn
@@ -253,11 +251,9 @@ def process(X, y, Z, labels):
 CV, BOOSTING = "MAPIE, CV+ on a forest", "quantile boosting"
 #: Library, titles of what it says, and how: one at a time, or fitted anew for each block of rows.
 WAYS = (
-    (None, (OURS, FORECAST), forecaster, None),
-    ("mapie", (CV,), None, cv_plus(woods)),
+    (None, (OURS, FORECAST), forecaster, None), ("mapie", (CV,), None, cv_plus(woods)),
     ("mapie", ("MAPIE, CV+ on histogram trees",), None, cv_plus(lambda: HistGradientBoostingRegressor(random_state=0))),
-    ("mapie", ("MAPIE, jackknife+ after bootstrap",), None, bootstrap),
-    ("mapie", ("MAPIE, CQR",), None, quantiles),
+    ("mapie", ("MAPIE, jackknife+ after bootstrap",), None, bootstrap), ("mapie", ("MAPIE, CQR",), None, quantiles),
     ("crepes", ("crepes, difficulty by neighbours' residuals",), None, crepes(False)),
     ("crepes", ("crepes, difficulty by the trees' variance",), None, crepes(True)),
     ("river", ("river, jackknife on a linear regression", "river, the same on an adaptive forest"), river, None),
@@ -340,19 +336,12 @@ def rows(words, shuffles, wanted, most, first, every):
 
 def main():
     """Print the rows, and what they come to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="*", default=[], help="those whose names hold one of these words")
-    parser.add_argument("--shuffles", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=MOST, help="of each set, at most")
-    parser.add_argument("--first", type=int, default=EVERY, help="from which row on they count")
-    parser.add_argument("--every", type=int, default=EVERY, help="rows from one fit to the next")
-    parser.add_argument("--ways", type=lambda text: text.split(","), default=[], help="those whose titles hold one")
-    args = parser.parse_args()
-    found = []
+    args = command_options(__doc__, sets=[], shuffles=1, rows=MOST, first=EVERY, every=EVERY, ways="")
+    found, ways = [], args.ways.split(",") if args.ways else []
     logging.disable(logging.INFO)  # MAPIE speaks of each crossing of quantiles
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for row in rows(args.sets, args.shuffles, args.ways, args.rows, args.first, args.every):
+        for row in rows(args.sets, args.shuffles, ways, args.rows, args.first, args.every):
             found.append(row)
             print(json.dumps(row), flush=True)
     by = {(row["way"], row["set"], row["shuffle"]): row for row in found}

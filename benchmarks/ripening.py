@@ -17,15 +17,13 @@ though nothing changes: by design at most .01 (.01 of the level and .00001 an ex
 JSON line.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 from time import process_time
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
+from workload import command_options
 
 import streams
 import venn
@@ -73,10 +71,7 @@ def run(way, model, X, y, after, fraud):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=8)
-    parser.add_argument("--rows", type=int, default=1800)
-    options = parser.parse_args()
+    options = command_options(__doc__, runs=8, rows=1800)
     start = process_time()
     each = {way: [] for way in ("early", "reported", "ripe", "known")}
     for seed in range(options.runs):

@@ -11,9 +11,6 @@ in their journals but for times, and the predictions, must be the same. Beside i
 writing as many rows of the journal with their checksums, alone. Prints one JSON line; exits with 1 if anything differs.
 """
 
-from __future__ import annotations
-
-import argparse
 import csv
 import json
 import sqlite3
@@ -26,6 +23,7 @@ from pathlib import Path
 import joblib
 from blocks import FITTED, rows
 from sklearn.linear_model import LogisticRegression
+from workload import command_options
 
 import streams
 from venn import cli
@@ -34,11 +32,9 @@ from venn.online.chain import AnswerRow, QuestionRow
 from venn.online.stretch import Stretch
 
 TABLES = (
-    ("questions", "event, id, step, x, predictions"),
-    ("answers", "step, event, question, truth"),
-    ("alarms", "predictor, number, step, alarm"),
-    ("series", "step, figures"),
-)
+    ("questions", "event, id, step, x, predictions"), ("answers", "step, event, question, truth"),
+    ("alarms", "predictor, number, step, alarm"), ("series", "step, figures"),
+)  # fmt: skip
 WATCHED = {"all watched": (), "predictions alone": ("--no-drift",)}
 
 
@@ -98,10 +94,7 @@ def floor_of(folder, source):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
+    options = command_options(__doc__, rows=10_000, runs=3)
     found, same = {}, True
     suits = Stretch.suits
     with tempfile.TemporaryDirectory() as scratch:

@@ -14,9 +14,6 @@ at n = `AT`, the least of `REPEAT` runs.
 Prints one JSON line for each predictor.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import subprocess
 import sys
@@ -26,7 +23,7 @@ from time import perf_counter
 
 import matplotlib
 import numpy as np
-from workload import resident
+from workload import command_options, resident
 
 import streams
 import venn
@@ -180,11 +177,7 @@ def page(rows, image):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--markdown", type=Path, help="write the page and the figure beside it")
-    parser.add_argument("--only", help="predictors, by parts of their names, separated by commas")
-    parser.add_argument("--path", help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = command_options(__doc__, markdown=Path, only=str, path=str)
     if args.path:
         print(json.dumps(path(args.path)))
         return

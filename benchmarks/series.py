@@ -22,8 +22,6 @@ parameters that it has. The forecaster and the adapted naive have learned value 
 - skater: laplace of skaters, which learns value after value, on the last 300 before each origin; its own distributions.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import gzip

@@ -10,8 +10,6 @@ keeps labels in a list and nothing else; `river` is a pipeline that learns, behi
 measured on the way.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -26,6 +24,7 @@ from typing import Any
 import numpy as np
 import uvloop
 from sklearn.ensemble import RandomForestClassifier
+from workload import command_options
 
 FEATURES, ROWS = 10, 2000
 
@@ -110,7 +109,7 @@ SERVERS = {"venn": of_venn, "fastapi": of_fastapi, "river": of_river}
 class Asking(asyncio.Protocol):
     """A client: it asks, says the label, and asks again until the end."""
 
-    def __init__(self, port: int, name: int, load: Load) -> None:
+    def __init__(self, port: int, name: int, load: Any) -> None:
         self.port, self.name, self.load, self.number, self.buffer = port, name, load, 0, b""
 
     def connection_made(self, transport: Any) -> None:
@@ -244,12 +243,7 @@ def online(seconds: float) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--clients", type=int, default=32)
-    parser.add_argument("--seconds", type=float, default=8.0)
-    parser.add_argument("--pairs", type=int, default=0)
-    parser.add_argument("--servers", default=",".join(SERVERS))
-    options = parser.parse_args()
+    options = command_options(__doc__, clients=32, seconds=8.0, pairs=0, servers=",".join(SERVERS))
     found: dict[str, Any] = {kind: measured(kind, options) for kind in options.servers.split(",")}
     if "venn" in found:
         found["online"] = online(options.seconds)

@@ -10,9 +10,6 @@ the whole window and of the new object are compared with a dense solve of the bo
 time. Prints one JSON line.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import time
 
@@ -20,7 +17,7 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
-from workload import timed
+from workload import command_options, timed
 
 import streams
 import venn
@@ -57,9 +54,7 @@ def slide(stream, window, samples=(), look=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=4000)
-    stream = streams.load("elec2").take(parser.parse_args().steps)
+    stream = streams.load("elec2").take(command_options(__doc__, steps=4000).steps)
     X, t = stream.X, np.where(stream.y == 1, 1.0, -1.0)
     warm, window = (
         venn.SlidingWindow(venn.LeastSquaresSVM(venn.RBF(GAMMA), C, stream.classes), size) for size in (40, SIZE)

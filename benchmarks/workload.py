@@ -1,7 +1,22 @@
-"""What several benchmarks share: made rows, the clock, rates, a replay, and the memory in use."""
+"""What several benchmarks share: options, made rows, the clock, rates, a replay, and the memory in use."""
 
+import argparse
 import os
 import time
+
+
+def command_options(doc, **defaults):
+    """Return the options of a command: each has the kind of its default; a class stands for one without a default."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in defaults.items():
+        if default is False:
+            parser.add_argument(f"--{name}", action="store_true")
+        elif isinstance(default, list | tuple | dict):
+            parser.add_argument(f"--{name}", nargs="+", type=type((*default, "")[0]), default=default)
+        else:
+            kind, default = (default, None) if isinstance(default, type) else (type(default), default)
+            parser.add_argument(f"--{name}", type=kind, default=default)
+    return parser.parse_args()
 
 
 def noisy(rng, n, features=10):

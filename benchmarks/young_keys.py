@@ -5,8 +5,6 @@
 Three tables, whose key is a nominal column that the models do not see. The target is a ratio of at most .9.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """A headless Chromium for tests of pages, and a viewer of one page."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """A machine without a kernel for tests, exact online: distances to class centroids."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -160,7 +158,7 @@ class NearestCentroid(Storing):
             raise ValueError(f"x must have a norm of at most {LARGEST_NORM:g}, got {norm:g}: scale the features")
         return clean
 
-    def hypotheses(self, x: Any) -> ObjectHypotheses:
+    def hypotheses(self, x: Any) -> "ObjectHypotheses":
         """Answer, for every hypothesis about `x`, with the scores of the whole augmented bag.
 
         Remembered until a label is learned or another object asked about; asking changes no later answer.
@@ -171,7 +169,7 @@ class NearestCentroid(Storing):
         """
         return self.answer(x)
 
-    def _solved_for(self, x: Floats, key: bytes, weight: float) -> ObjectHypotheses:
+    def _solved_for(self, x: Floats, key: bytes, weight: float) -> "ObjectHypotheses":
         self.forget()
         m = self._examples.count
         self._make_room(m + 1, x.size)

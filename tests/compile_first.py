@@ -8,8 +8,6 @@ Both halves need the loops of maps, taxonomies and measures, and what one has co
 these first; the other begins with the machine of the hinge loss, whose own loops take as long.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 
@@ -33,10 +31,8 @@ def readers():
     all of them read one machine of either kind, and one of the hinge loss.
     """
     rooms = {
-        venn.TransductiveVenn: venn.taxonomies,
-        venn.Conformal: venn.nonconformity,
-        venn.ScoreCalibrator: venn.maps,
-    }
+        venn.TransductiveVenn: venn.taxonomies, venn.Conformal: venn.nonconformity, venn.ScoreCalibrator: venn.maps,
+    }  # fmt: skip
     for machine, make in sorted(MACHINES.items(), key=lambda item: item[0] not in READ_BY_ALL):
         yield lambda make=make: venn.TransductiveVenn(make(), venn.LeaveOneOut(venn.Argmax()))
         for reader, room in rooms.items():

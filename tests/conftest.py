@@ -1,7 +1,5 @@
 """What the tests of the machine and its readers share: small streams full of ties, kernels in both worlds."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import csv
@@ -11,6 +9,7 @@ import importlib.util
 import inspect
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -174,13 +173,11 @@ def named():
 
 # One kernel in both worlds: the engine's object and the oracle's function.
 KERNELS = {
-    "rbf": (venn.RBF(0.5), svm.rbf(0.5)),
-    "rbf flat": (venn.RBF(1e-3), svm.rbf(1e-3)),
-    "rbf sharp": (venn.RBF(50.0), svm.rbf(50.0)),
-    "linear": (venn.Linear(), svm.linear()),
+    "rbf": (venn.RBF(0.5), svm.rbf(0.5)), "rbf flat": (venn.RBF(1e-3), svm.rbf(1e-3)),
+    "rbf sharp": (venn.RBF(50.0), svm.rbf(50.0)), "linear": (venn.Linear(), svm.linear()),
     "quadratic": (venn.machines.Polynomial(2), svm.polynomial(2)),
     "cubic": (venn.machines.Polynomial(3, 0.5, 0.0), svm.polynomial(3, 0.5, 0.0)),
-}
+}  # fmt: skip
 
 
 def objects(kind: str, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -227,6 +224,28 @@ LABELS = ("noise", "signal", "turns", "late")
 def halved(first, second):
     """Return half the pairs of two sequences, like the black fields of a board: each value meets half of the others."""
     return [(one, other) for i, one in enumerate(first) for j, other in enumerate(second) if (i + j) % 2 == 0]
+
+
+def refused(call, rows, kind=(TypeError, ValueError), plain=False):
+    """Return a test that each row is refused: arguments of a call, perhaps the kind of its error, what its error says.
+
+    Where `call` is None the argument is called; what is said is a pattern, unless it is `plain`.
+    """
+
+    @pytest.mark.parametrize("row", rows, ids=lambda row: row[-1])
+    def test(row):
+        *given, said = row
+        own = isinstance(given[-1], type) and issubclass(given[-1], Exception)
+        with pytest.raises(given.pop() if own else kind, match=re.escape(said) if plain else said):
+            (call or given.pop())(*given)
+
+    return test
+
+
+def well(result):
+    """Return the result of a command that has ended well."""
+    assert result.exit_code == 0, result.output
+    return result
 
 
 def learned(machine, X, y):

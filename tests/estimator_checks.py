@@ -1,7 +1,5 @@
 """scikit-learn's checks of estimators, each once: without those that another of them contains."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the tests of inductive predictors share: schedules beside their definitions, cheap machines, taxonomies."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

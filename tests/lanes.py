@@ -3,8 +3,6 @@
 `python -m tools.durations` writes that file anew. A test that is not in it is short, or new.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable

@@ -30,13 +30,11 @@ def snapshots(n, seed=0, change=None, stride=1):
                 if log[name][detector] > 2 + 3 * i and not any(a["detector"] == detector for a in alarms[name]):
                     alarms[name].append(
                         {
-                            "step": step,
-                            "detector": detector,
-                            "about": "realised row",
+                            "step": step, "detector": detector, "about": "realised row",
                             "log_evidence": log[name][detector] * np.log(10),
                             "sentence": SENTENCE.format(step=step, log=log[name][detector]),
                         }
-                    )
+                    )  # fmt: skip
         errors += rng.random() < (0.3 if bad else 0.05)
         if step % stride and step != n:
             continue
@@ -50,12 +48,8 @@ def snapshots(n, seed=0, change=None, stride=1):
                 "accuracy_interval": [0.8, 0.95],
                 "evidence": [
                     {
-                        "name": "realised row",
-                        "detector": detector,
-                        "log10": value,
-                        "threshold": 2.0 + 3 * i,
-                        "alarms": 0,
-                        "p_value": 0.5,
+                        "name": "realised row", "detector": detector, "log10": value, "threshold": 2.0 + 3 * i,
+                        "alarms": 0, "p_value": 0.5,
                     }
                     for i, (detector, value) in enumerate(log[name].items())
                 ]
@@ -64,7 +58,7 @@ def snapshots(n, seed=0, change=None, stride=1):
             }
             | ({} if name == "conformal" else {"calibration": {"ece": 0.021, "bins": []}})
             for name in hits
-        }
+        }  # fmt: skip
 
 
 def curves(name, accuracy, errors, step):

@@ -1,7 +1,5 @@
 """A run for the tests of page, report and metrics: ties, late labels, hostile names, a change."""
 
-from __future__ import annotations
-
 from functools import cache
 from time import time
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Lives of `venn run`: processes forked from one that has imported and compiled everything, and what they leave."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json
@@ -23,11 +21,9 @@ OPTIONS = ("--no-conformal", "--no-drift", "--classes", "no,yes", "--features", 
            "--gamma", "0.5", "--C", "1")  # fmt: skip
 TEACHER = streams.Lazy(0.1, seed=2, teacher=streams.RandomDelay(4, seed=1))
 TABLES = (
-    ("questions", "event, id, step, x, predictions"),
-    ("answers", "step, event, question, truth"),
-    ("expired", "number, event, question"),
-    ("alarms", "predictor, number, step, alarm"),
-)
+    ("questions", "event, id, step, x, predictions"), ("answers", "step, event, question, truth"),
+    ("expired", "number, event, question"), ("alarms", "predictor, number, step, alarm"),
+)  # fmt: skip
 LIVING = []  # what a test that fails leaves behind
 
 

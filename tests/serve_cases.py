@@ -1,7 +1,8 @@
 """Served models for tests: a small one behind a real server, and what a client gets of it."""
 
-from __future__ import annotations
-
+import re
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import httpx
@@ -56,3 +57,18 @@ def served(path, model=None, **options):
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
         yield client, app
+
+
+@contextmanager
+def process(folder, *options):
+    """Give a process of the command that serves, and the address that it says."""
+    program = [sys.executable, "-u", "-m", "venn", "serve", *map(str, options)]
+    with subprocess.Popen(program, cwd=folder, stderr=subprocess.PIPE, text=True) as made:
+        try:
+            for line in made.stderr:
+                if found := re.search(r"serves .* at (http\S+)/docs", line):
+                    made.address = found[1]
+                    break
+            yield made
+        finally:
+            made.kill()

@@ -4,8 +4,6 @@ For tests that need some data, not the data of that name. What is known of a set
 the set itself or not at all.
 """
 
-from __future__ import annotations
-
 import os
 import zlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Contenders that learn from the first example on, transductively; imports of peers stay inside functions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import venn

@@ -1,7 +1,5 @@
 """Contenders that forecast probabilities in a stream; imports of peers stay inside functions."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np
@@ -73,11 +71,9 @@ def river_model(name):
         from river import forest, linear_model, multiclass, naive_bayes, tree
 
         made = {
-            "logistic": linear_model.LogisticRegression,
-            "bayes": naive_bayes.GaussianNB,
-            "tree": tree.HoeffdingAdaptiveTreeClassifier,
-            "forest": lambda: forest.ARFClassifier(n_models=10, seed=0),
-        }
+            "logistic": linear_model.LogisticRegression, "bayes": naive_bayes.GaussianNB,
+            "tree": tree.HoeffdingAdaptiveTreeClassifier, "forest": lambda: forest.ARFClassifier(n_models=10, seed=0),
+        }  # fmt: skip
         if name == "logistic" and len(task.classes) > 2:
             return River(task, lambda: multiclass.OneVsRestClassifier(made[name]()))
         if name == "tree":

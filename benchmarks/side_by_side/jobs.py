@@ -1,7 +1,5 @@
 """The jobs, each with its streams and its contenders."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import venn

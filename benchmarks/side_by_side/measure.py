@@ -1,7 +1,5 @@
 """The figures of a row, from a contender's answers at each step."""
 
-from __future__ import annotations
-
 import math
 import resource
 import time

@@ -1,7 +1,5 @@
 """Contenders that calibrate the scores of one given model; imports of peers stay inside functions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import venn

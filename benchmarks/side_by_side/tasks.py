@@ -1,7 +1,5 @@
 """The input of a contender: one stream, the same for all, and what was fixed beforehand."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,12 +11,8 @@ import streams
 # Kernel width (of exp(-gamma |x - z|^2)) and C, fixed beforehand; of a set that is not here: .1 and 1. With many
 # features the first is one over their number, scikit-learn's "auto".
 SETTINGS = {
-    "car": (0.1, 10.0),
-    "wine_red": (0.1, 1.0),
-    "pima": (0.05, 1.0),
-    "banknote": (0.1, 10.0),
-    "adult": (1 / 108, 1.0),
-}
+    "car": (0.1, 10.0), "wine_red": (0.1, 1.0), "pima": (0.05, 1.0), "banknote": (0.1, 10.0), "adult": (1 / 108, 1.0),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Awkward input: questions, and what each library says; imports of peers stay inside functions."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Venn-Abers for any classifier: equal to isotonic refits, valid where it says, complete whatever is missing."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,26 +1,22 @@
 """Venn-Abers for any classifier, a good citizen of scikit-learn: copies, searches, threads, and what it refuses."""
 
-from __future__ import annotations
-
 import copy
 import threading
 import time
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from test_calibrator import Remembers, examples, said
+from test_classifiers import SQUARES
 
 import venn
 from venn.adapters.calibrator import VennAbersCalibrator
@@ -64,13 +60,14 @@ def test_grid_search_and_cross_val_score_by_log_loss():
     assert losses.mean() > -1.1
 
 
-def test_calibration_display():
+@pytest.mark.parametrize("model", [VennAbersCalibrator(GaussianNB()), venn.VennClassifier(**SQUARES)], ids=repr)
+def test_calibration_display(model):
     import matplotlib
 
     matplotlib.use("Agg")
     X, y = examples()
-    model, bins = VennAbersCalibrator(GaussianNB()).fit(X, y), {"n_bins": 5, "strategy": "uniform"}
-    display = CalibrationDisplay.from_estimator(model, X, y, pos_label="bee", **bins)
+    bins = {"n_bins": 5, "strategy": "uniform"}
+    display = CalibrationDisplay.from_estimator(model.fit(X, y), X, y, pos_label="bee", **bins)
     assert len(display.prob_true) > 0
     matplotlib.pyplot.close("all")
 
@@ -113,13 +110,26 @@ def test_a_bad_parameter_is_named_and_leaves_no_trace(name):
     np.testing.assert_array_equal(said(model, X[:, :1]), before)
 
 
-@pytest.mark.parametrize("labels", [["a", 1], [0, None], np.array(["a", None], object)], ids=["list", "None", "array"])
-def test_labels_of_several_kinds_are_refused(labels):
-    model = VennAbersCalibrator(Remembers(), cv=KFold(2))
+@pytest.mark.parametrize(
+    "labels",
+    [["a", 1], [0, None], np.array(["a", None], object), pd.Series([1.5, "a"], dtype=object)],
+    ids=["list", "None", "array", "series"],
+)
+@pytest.mark.parametrize(
+    "model",
+    [VennAbersCalibrator(Remembers(), cv=KFold(2)), venn.VennClassifier(**SQUARES), venn.ProbabilitySVC()],
+    ids=lambda model: type(model).__name__,
+)
+def test_labels_of_several_kinds_are_refused(model, labels):
+    X, y = examples(n=20)
+    model = clone(model).fit(X, y)
+    before = model.predict(X).tolist()
     with pytest.raises(TypeError, match="y must hold labels of one kind, numbers or strings, got"):
-        model.fit([[1.0], [2.0]], labels)
-    with pytest.raises(TypeError, match="classes must hold labels of one kind, numbers or strings, got"):
-        model.partial_fit([[1.0], [2.0]], [0, 1], classes=labels)
+        model.fit(X[:2], labels)
+    if hasattr(model, "partial_fit"):
+        with pytest.raises(TypeError, match="classes must hold labels of one kind, numbers or strings, got"):
+            clone(model).partial_fit(X[:2], y[:2], classes=labels)
+    assert model.predict(X).tolist() == before
 
 
 @pytest.mark.parametrize(

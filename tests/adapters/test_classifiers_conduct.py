@@ -1,7 +1,5 @@
 """Transductive predictors for scikit-learn, good citizens: copies, threads, searches, frames, weights."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import pickle
@@ -17,7 +15,6 @@ import sklearn
 from centroids import NearestCentroid
 from scipy.sparse import coo_array, csc_matrix, csr_array
 from sklearn.base import clone
-from sklearn.calibration import CalibrationDisplay
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
@@ -176,17 +173,6 @@ def test_cross_val_score_of_both():
     assert cross_val_score(VennClassifier(**SQUARES), X, y, scoring="neg_log_loss", cv=3).mean() > -0.8
     assert cross_val_score(ConformalClassifier(**SQUARES), X, y, cv=3).mean() > 0.5
     assert cross_val_score(ConformalClassifier(**SQUARES), X, y, scoring="roc_auc", cv=3).mean() > 0.5
-
-
-def test_calibration_display():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    X, y = examples()
-    model, bins = VennClassifier(**SQUARES).fit(X, y), {"n_bins": 5, "strategy": "uniform"}
-    display = CalibrationDisplay.from_estimator(model, X, y, pos_label="bee", **bins)
-    assert len(display.prob_true) > 0
-    matplotlib.pyplot.close("all")
 
 
 @pytest.mark.parametrize("kind", BOTH)

@@ -1,7 +1,5 @@
 """The forecaster for users of scikit-learn and of river: its own answers, the checks of both, and their tools."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Models in MLflow's registry: a real store in a folder; loaded, they go on to the last bit, or predict frames."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np
@@ -44,13 +42,11 @@ def fitted(frame=False):
 
 
 MODELS = {
-    "forecaster": lambda: venn.Forecaster(CLASSES, first=10),
-    "numbers": lambda: venn.Forecaster(float, first=10),
-    "given": lambda: venn.Forecaster(scorer=fitted()),
-    "own": lambda: venn.Forecaster(scorer=Own()),
+    "forecaster": lambda: venn.Forecaster(CLASSES, first=10), "numbers": lambda: venn.Forecaster(float, first=10),
+    "given": lambda: venn.Forecaster(scorer=fitted()), "own": lambda: venn.Forecaster(scorer=Own()),
     "table": lambda: venn.Forecaster(scorer=fitted(frame=True)),
     "conformal": lambda: venn.Conformal(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)),
-}
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The command line: what it prints, writes and refuses."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import signal
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 import stand_ins
 from click.testing import CliRunner
+from conftest import well
 
 import streams
 import venn
@@ -75,14 +74,12 @@ def test_a_folder_that_cannot_be_made_is_named_with_its_option_before_the_first_
 def test_in_a_terminal_it_says_that_it_draws(run, monkeypatch, command, terminal, options):
     monkeypatch.setattr("venn.online.record.Record.plot_all", lambda record, folder: [])
     monkeypatch.setattr("venn.cli.replay.shows_progress", lambda show: terminal if show is None else show)
-    result = run(command, "car", "--steps", 3, "--predictors", "leave_one_out", "--out", "here", *options)
-    assert result.exit_code == 0, result.output
+    result = well(run(command, "car", "--steps", 3, "--predictors", "leave_one_out", "--out", "here", *options))
     assert ("drawing figures ...\n" in result.stderr) == (terminal and not options)
 
 
 def test_datasets_lists_every_set(run):
-    result = run("datasets")
-    assert result.exit_code == 0
+    result = well(run("datasets"))
     head, *rows = result.stdout.splitlines()
     assert head.split() == ["name", "rows", "features", "classes", "where"]
     assert [row.split()[0] for row in rows] == [info.name for info in streams.datasets()]
@@ -92,8 +89,7 @@ def test_datasets_lists_every_set(run):
 def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path, undrawn):
     undrawn.undo()
     pytest.importorskip("matplotlib")
-    result = run("replay", "car", "--steps", 40, "--predictors", "venn")
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "car", "--steps", 40, "--predictors", "venn"))
     assert result.stderr == ""
     order, first, *lines = result.stdout.splitlines()
     assert order == "car: 1728 examples in a random order, that of seed 0 (--shuffle none for the order of the data)"
@@ -112,8 +108,7 @@ def test_replay_prints_the_table_and_writes_record_and_figure(run, tmp_path, und
 
 
 def test_the_first_output_fits_a_screen_and_says_why_others_stand_beside_the_forecaster(run):
-    result = run("replay", "car", "--steps", 60)
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "car", "--steps", 60))
     lines = result.stdout.splitlines()
     # Some more for a verdict that is too early to say, and for classes that sets miss.
     assert sum(-(-len(line) // 100) for line in lines) <= 28
@@ -128,8 +123,7 @@ def test_the_first_output_fits_a_screen_and_says_why_others_stand_beside_the_for
 
 
 def test_default_predictors_share_their_machines(run, tmp_path):
-    result = run("replay", "car", "--steps", 30, "--json", "--out", "here")
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "car", "--steps", 30, "--json", "--out", "here"))
     found = json.loads(result.stdout)
     assert list(found["predictors"]) == ["forecast", "intervals", "sets", "venn", "platt", "binning", "isotonic"]
     assert found["verdict"]["predictor"] == "intervals"
@@ -142,8 +136,7 @@ def test_default_predictors_share_their_machines(run, tmp_path):
 
 
 def test_json_is_one_object_and_nothing_else(run, tmp_path):
-    result = run("replay", "car", "--steps", 25, "--shuffle", 3, "--json", "--predictors", "venn")
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "car", "--steps", 25, "--shuffle", 3, "--json", "--predictors", "venn"))
     assert result.stdout.count("\n") == 1
     found = json.loads(result.stdout)
     keys = ["data", "n", "classes", "shuffle", "seconds", "tuned_on", "predictors", "verdicts", "verdict"]
@@ -187,16 +180,14 @@ def test_replay_follows_the_library(run):
 )  # fmt: skip
 def test_csv_files_and_kernels(run, table, options, kernel):
     arguments = ("--label", "fruit", "--nominal", "colour", "--steps", 12, "--predictors", "venn", "--no-progress")
-    result = run("replay", table, *arguments, *options)
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", table, *arguments, *options))
     assert result.stdout.splitlines()[1] == f"venn: one-vs-all SVM with {kernel}"
     assert "fruit: 12 examples, 2 classes" in result.stdout
     assert "wrote runs/fruit/: record.npz" in result.stdout
 
 
 def test_the_sharp_predictor_stands_beside_the_published_one(run):
-    result = run("replay", "car", "--steps", 60, "--predictors", "abers,leave_one_out,venn")
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "car", "--steps", 60, "--predictors", "abers,leave_one_out,venn"))
     lines = result.stdout.splitlines()[1:]
     assert lines[0] == "abers, leave_one_out: least-squares SVM with RBF(gamma=0.5), C=10, by default: kernel, C"
     assert lines[1] == "venn: one-vs-all SVM with RBF(gamma=0.1), C=10, by default: kernel, C"
@@ -206,8 +197,7 @@ def test_the_sharp_predictor_stands_beside_the_published_one(run):
 
 def test_unknown_data_are_tuned_on_a_prefix_that_belongs_to_no_bag(run, tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "load", stand_ins.load)  # where banknote is not at hand
-    result = run("replay", "banknote", "--steps", 30, "--predictors", "abers", "--json")
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "banknote", "--steps", 30, "--predictors", "abers", "--json"))
     found = json.loads(result.stdout)
     assert (found["tuned_on"], found["n"]) == (200, 30)
     assert "on the first 200 examples, by leave-one-out" in result.stderr
@@ -253,8 +243,7 @@ def test_the_order_of_a_named_set_is_that_of_seed_0_unless_none_is_asked_for(run
 
 
 def test_the_default_predictor_of_a_file_is_the_forecaster(run, table):
-    result = run("replay", table, "--label", "fruit", "--nominal", "colour", "--json")
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", table, "--label", "fruit", "--nominal", "colour", "--json"))
     assert list(json.loads(result.stdout)["predictors"]) == ["forecast", "intervals", "sets"]
     assert "forecaster: forecast, intervals and sets, with nothing to choose" in result.stderr
     assert "SVM" not in result.stderr
@@ -263,8 +252,7 @@ def test_the_default_predictor_of_a_file_is_the_forecaster(run, table):
 def test_a_file_sorted_by_class_is_not_tuned_on_one_class(run, tmp_path):
     rows = [f"{k + i / 100},{'ab'[k]}" for k in (0, 1) for i in range(120)]
     (tmp_path / "sorted.csv").write_text("\n".join(["u,y", *rows]) + "\n")
-    result = run("replay", "sorted.csv", "--label", "y", "--steps", 3, "--predictors", "abers")
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "sorted.csv", "--label", "y", "--steps", 3, "--predictors", "abers"))
     assert "the first 48 examples are of one class: kernel and C are not chosen on them" in result.stdout
     assert f"{MULTISCALE}, C=10, by default" in result.stdout
     asked = run("replay", "sorted.csv", "--label", "y", "--tune", 48, "--predictors", "abers")
@@ -273,8 +261,7 @@ def test_a_file_sorted_by_class_is_not_tuned_on_one_class(run, tmp_path):
 
 def test_a_forecaster_needs_no_choice_and_tunes_nothing(run, table):
     asked = ["replay", str(table), "--label", "fruit", "--nominal", "colour", "--predictors", "forecaster"]
-    alone = run(*asked, "--out", "here")
-    assert alone.exit_code == 0, alone.output
+    alone = well(run(*asked, "--out", "here"))
     assert "chose" not in alone.stdout
     assert [row.split()[0] for row in alone.stdout.splitlines() if row.startswith(("forecast ", "intervals ", "sets "))]
     for option in (["--gamma", "1"], ["--C", "1"], ["--tune", "20"], ["--kernel", "linear"], ["--kernel", "rbf"]):
@@ -356,8 +343,7 @@ def test_what_fails_midway_is_one_line_with_its_step(run, monkeypatch, tmp_path)
 def test_without_matplotlib_the_record_is_still_written(run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    result = run("replay", "car", "--steps", 5, "--predictors", "venn")
-    assert result.exit_code == 0
+    result = well(run("replay", "car", "--steps", 5, "--predictors", "venn"))
     assert "no figures: figures need matplotlib: pip install matplotlib" in result.stderr
     assert "wrote runs/car/: record.npz\nverdict: venn: " in result.stdout
     assert [path.name for path in (tmp_path / "runs/car").iterdir()] == ["record.npz"]
@@ -371,14 +357,12 @@ def test_plain_words():
     for y in ("b", "b", "a"):
         record.update(
             {
-                "in": Multiprobability(rows, classes),
-                "out": Multiprobability(far, classes),
+                "in": Multiprobability(rows, classes), "out": Multiprobability(far, classes),
                 "safe": Multiprobability(far, classes, venn.prediction.CategoryClass(), 1),
-                "sure": Forecast(np.array([0.0, 1.0]), classes),
-                "unsure": Forecast(np.array([0.5, 0.5]), classes),
+                "sure": Forecast(np.array([0.0, 1.0]), classes), "unsure": Forecast(np.array([0.5, 0.5]), classes),
             },
             y,
-        )
+        )  # fmt: skip
     assert plain_words(record) == [
         "in: the accuracy, 0.667, ends inside its band [0.500, 0.750]; inside at 1 of 3 steps.",
         "out: the accuracy, 0.667, ends outside its band [0.900, 0.950], which is not guaranteed of the predicted "
@@ -542,8 +526,7 @@ def test_a_file_named_by_dots_writes_below_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{i % 5},{'no' if i % 5 < 2 else 'yes'}\n" for i in range(30))
     (tmp_path / "...csv").write_text("a,y\n" + rows)
-    result = CliRunner().invoke(cli.main, ["replay", "...csv", "--label", "y", "--predictors", "inductive"])
-    assert result.exit_code == 0, result.output
+    well(CliRunner().invoke(cli.main, ["replay", "...csv", "--label", "y", "--predictors", "inductive"]))
     assert {one.name for one in tmp_path.iterdir()} == {"...csv", "runs"}
     assert {one.name for one in (tmp_path / "runs").iterdir()} == {"data"}
 

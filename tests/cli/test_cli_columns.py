@@ -1,7 +1,5 @@
 """The columns of somebody's own CSV file, on the command line: what may be said, and what is said of a bad file."""
 
-from __future__ import annotations
-
 import csv
 import shlex
 from pathlib import Path
@@ -9,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from conftest import well
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,13 +29,9 @@ k8;Hal;33;S;red;6;yes
 TOLD = ("--delimiter", ";", "--label", "outcome", "--skip", "id", "--skip", "name", "--fill", "age=median")
 TOLD += ("--fill", "paid=-1", "--ordinal", "size=S, M", "--nominal", "colour")
 WHOLE = {
-    "id": streams.Skip(),
-    "name": streams.Skip(),
-    "age": streams.Numeric(fill="median"),
-    "paid": streams.Numeric(fill=-1),
-    "size": streams.Ordinal(("S", "M")),
-    "colour": streams.Nominal(missing=("", "?")),
-}
+    "id": streams.Skip(), "name": streams.Skip(), "age": streams.Numeric(fill="median"),
+    "paid": streams.Numeric(fill=-1), "size": streams.Ordinal(("S", "M")), "colour": streams.Nominal(missing=("", "?")),
+}  # fmt: skip
 QUICK = ("--predictors", "venn", "--gamma", 1, "--C", 1, "--steps", 3, "--no-progress")
 
 
@@ -109,16 +104,14 @@ def test_a_stranger_is_led_to_a_table_that_can_be_read(run):
         "left out: 'id', 'name': it has another text in each row, as an identifier has",
         "try: --skip id --skip name --nominal size --nominal colour --fill age=median --fill paid=median",
     ]
-    result = run(*words, *pasted(result.stderr), *QUICK)
-    assert result.exit_code == 0, result.output
+    result = well(run(*words, *pasted(result.stderr), *QUICK))
     assert "orders: 3 examples, 2 classes" in result.stdout
 
 
 def test_every_command_that_takes_a_file_takes_its_columns(run):
     assert run("compare", "orders.csv", *TOLD, "--shuffles", 1, *QUICK).exit_code == 0
     assert run("monitor", "orders.csv", *TOLD, "--json", *QUICK).exit_code == 0
-    result = run("run", "--source", "orders.csv", *TOLD, "--journal", "run.db", "--check")
-    assert result.exit_code == 0, result.output
+    result = well(run("run", "--source", "orders.csv", *TOLD, "--journal", "run.db", "--check"))
     assert "7 features, 2 classes" in result.stdout
 
 
@@ -128,8 +121,7 @@ def test_a_run_reads_the_columns_from_toml_too(run, tmp_path):
         'fill = { age = "median", paid = -1 }\nordinal = { size = ["S", "M"] }\nnominal = ["colour"]\n'
         '[journal]\npath = "run.db"\n'
     )
-    result = run("run", "--config", "run.toml", "--check")
-    assert result.exit_code == 0, result.output
+    result = well(run("run", "--config", "run.toml", "--check"))
     result = run("run", "--config", "run.toml", "--check", "--nominal", "size")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Error: run.toml, [source] ordinal must not name 'size', which --nominal names\n" in result.stderr
@@ -140,8 +132,7 @@ def test_a_value_that_holds_commas_stands_in_quotes(run, tmp_path):
     columns = told("--label", "y", "--nominal", 'town="Paris, TX", Oslo,5" pipe')
     assert columns.schema() == {"town": streams.Nominal(("Paris, TX", "Oslo", '5" pipe'))}
     given = ("--label", "y", "--classes", "a,b", "--nominal", 'town="Paris, TX",Oslo,5" pipe', "--no-scale", "--end")
-    result = run("run", "--source", "csv:towns.csv", *given, "--journal", "run.db", "--out", "o", *QUICK[:6])
-    assert result.exit_code == 0, result.stderr
+    well(run("run", "--source", "csv:towns.csv", *given, "--journal", "run.db", "--out", "o", *QUICK[:6]))
     assert len((tmp_path / "o").read_text().splitlines()) == 3
     wrong = run("run", "--source", "csv:towns.csv", "--label", "y", "--classes", 'a,"b', "--journal", "run.db")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
@@ -163,17 +154,14 @@ FILL = (
     ("words", "code", "said"),
     [
         (("--nominal", "size", "--nominal", "size=S,M"), 2, NOMINAL + "'size' twice"),
-        (("--nominal", "size="), 2, NOMINAL + "'size='"),
-        (("--nominal", "=S"), 2, NOMINAL + "'=S'"),
+        (("--nominal", "size="), 2, NOMINAL + "'size='"), (("--nominal", "=S"), 2, NOMINAL + "'=S'"),
         (("--nominal", "size=S,S"), 2, NOMINAL + "'size=S,S'"),
         (("--nominal", 'size="S,M'), 2, NOMINAL + "'size=\"S,M'"),
         (("--ordinal", "size"), 2, "--ordinal must declare the values of 'size' from low to high: --ordinal size=LOW,"),
         (("--skip", "id", "--skip", "id"), 2, "--skip must be a column, each once, got 'id' twice"),
         (("--skip", "size", "--ordinal", "size=S,M"), 2, "--skip must not name 'size', which --ordinal names"),
-        (("--fill", "age=-", "--skip", "id"), 2, FILL + "'age=-'"),
-        (("--fill", "age=nan"), 2, FILL + "'age=nan'"),
-        (("--fill", "age"), 2, FILL + "'age'"),
-        (("--fill", "age=1", "--fill", "age=2"), 2, FILL + "'age' twice"),
+        (("--fill", "age=-", "--skip", "id"), 2, FILL + "'age=-'"), (("--fill", "age=nan"), 2, FILL + "'age=nan'"),
+        (("--fill", "age"), 2, FILL + "'age'"), (("--fill", "age=1", "--fill", "age=2"), 2, FILL + "'age' twice"),
         (("--skip", "outcome"), 2, "--skip must not name 'outcome', which is the label"),
         (("--nominal", "sise"), 1, "--nominal must name a column of orders.csv, got 'sise' (did you mean size?)"),
         (("--fill", "x=1"), 1, "--fill must name a column of orders.csv, got 'x'; it has 'id', 'name'"),
@@ -182,7 +170,7 @@ FILL = (
         (("--delimiter", ";;"), 2, "--delimiter must be one character, neither \" nor a line end, or tab, got ';;'"),
     ],
     ids=range(18),
-)
+)  # fmt: skip
 def test_what_is_wrong_with_the_options_is_one_line(run, tmp_path, command, words, code, said):
     result = run(*command, *BASE, *words)
     assert (result.exit_code, result.stdout) == (code, "")
@@ -195,15 +183,11 @@ def test_what_is_wrong_with_the_options_is_one_line(run, tmp_path, command, word
 @pytest.mark.parametrize(
     "words",
     [
-        ("--label", "y"),
-        ("--nominal", "a"),
-        ("--ordinal", "a=1,2"),
-        ("--skip", "a"),
-        ("--fill", "a=0"),
+        ("--label", "y"), ("--nominal", "a"), ("--ordinal", "a=1,2"), ("--skip", "a"), ("--fill", "a=0"),
         ("--delimiter", "tab"),
     ],
     ids=" ".join,
-)
+)  # fmt: skip
 @pytest.mark.parametrize("command", [("replay", "car"), ("run", "--journal", "run.db", "--source", "car")])
 def test_a_named_data_set_needs_no_columns(run, command, words):
     result = run(*command, *words)
@@ -275,7 +259,6 @@ def test_of_many_bad_columns_some_are_told_and_all_are_tried(run, tmp_path):
 COMMAS = "row;width;height;kind\n" + "".join(
     f"{n};{n % 7},{n % 10};{n % 5},5;{'yes' if n % 3 else 'no'}\n" for n in range(12)
 )
-SEMICOLONS = ("--label", "kind", "--delimiter", ";", "--skip", "row")
 GOOD = "".join(f"{n},{n % 4}.5,{'no' if n % 3 else 'yes'}\n" for n in (3, 1, 2, 5, 4, 8, 7, 6, 9, 11, 10, 12))
 MESSY = {
     "a delimiter, a comma, gaps, text and no label": COMMAS.replace("yes", "nan", 1)
@@ -370,87 +353,6 @@ def test_what_an_error_says_can_be_pasted(tmp_path_factory, data):
     assert len(stream) == count
 
 
-def test_decimal_commas_are_read_where_they_are_declared(tmp_path):
-    path = tmp_path / "commas.csv"
-    path.write_text(COMMAS)
-    stream = told(*SEMICOLONS, "--decimal", ",").open(str(path), None)
-    (tmp_path / "points.csv").write_text(COMMAS.replace(",", "."))
-    same = told(*SEMICOLONS).open(str(tmp_path / "points.csv"), None)
-    assert stream.X.tolist() == same.X.tolist()
-    assert list(stream.y) == list(same.y)
-
-
-def test_a_label_with_a_decimal_comma_is_a_number(tmp_path):
-    path = tmp_path / "commas.csv"
-    path.write_text(COMMAS)
-    stream = told("--label", "width", "--delimiter", ";", "--decimal", ",", "--skip", "kind", "--skip", "row").open(
-        str(path), None
-    )
-    assert stream.classes == ()
-    assert [float(y) for y in stream.y][:3] == [0.0, 1.1, 2.2]
-
-
-def test_points_of_thousands_among_decimal_commas_are_named(tmp_path):
-    path = tmp_path / "thousands.csv"
-    path.write_text(COMMAS.replace("1,1", "1.234,5"))
-    with pytest.raises(ValueError, match=r"row 3, column 'width' must be a number with a decimal comma") as caught:
-        streams.from_csv(path, "kind", delimiter=";", decimal=",")
-    assert "give decimal=','" not in str(caught.value)
-
-
-def test_a_missing_value_may_be_written_with_a_decimal_comma(tmp_path):
-    path = tmp_path / "gaps.csv"
-    path.write_text("size;y\n1,5;u\n-9,9;v\n")
-    filled = {"size": streams.Numeric("-9,9", fill=7.0)}
-    stream = streams.from_csv(path, "y", delimiter=";", decimal=",", schema=filled, scale=False)
-    assert stream.X.tolist() == [[1.5], [7.0]]
-    form = streams.Form(["size"], ["u", "v"], filled)
-    rows = streams.CSVRows(path, "y", delimiter=";", decimal=",", form=form, follow=False)
-    assert [message.x.tolist() for message in rows.messages()] == [[1.5], [7.0]]
-
-
-def test_a_growing_file_may_have_decimal_commas(tmp_path):
-    path = tmp_path / "live.csv"
-    path.write_text("key;size;colour;y\nk,1;1,5;a,b;2,25\n")
-    schema = {"colour": streams.Nominal(("a,b", "c"))}
-    form = streams.Form(["size", "colour"], "numbers", schema)
-    rows = streams.CSVRows(path, "y", id="key", delimiter=";", decimal=",", form=form, follow=False)
-    (message,) = rows.messages()
-    assert (message.id, message.x.tolist(), message.y) == ("k,1", [1.5, 1.0, 0.0], 2.25)
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "said"),
-    [
-        (COMMAS, SEMICOLONS, "where the comma stands before decimals, give --decimal ,; else"),
-        (
-            COMMAS.replace("1,1", "1.1"),  # no filling and no names help: nobody knows which of two numbers it is
-            (*SEMICOLONS, "--decimal", ","),
-            r"row 3, column 'width' must be a number with a decimal comma.* and no point, got '1\.1'\n"
-            r"left out: 'width': its numbers are written in several ways: mend the file\ntry: --skip width$",
-        ),
-        (
-            "a;y\n1;2,5\n2;3,5\n",
-            ("--label", "y", "--delimiter", ";", "--numbers"),
-            "give --decimal ,; else drop the row\ntry: --decimal ,$",
-        ),
-    ],
-    ids=["undeclared", "a point", "a label"],
-)
-def test_what_is_wrong_about_decimal_commas_is_said_with_what_mends_it(tmp_path, text, words, said):
-    path = tmp_path / "commas.csv"
-    path.write_text(text)
-    with pytest.raises(click.ClickException, match=said):
-        told(*words).open(str(path), None)
-
-
-def test_a_number_as_label_with_a_decimal_comma_advises_the_option(tmp_path):
-    path = tmp_path / "commas.csv"
-    path.write_text("a;y\n1;2,5\n2;3,5\n")
-    with pytest.raises(ValueError, match="got '2,5'; drop the row, or give decimal=','"):
-        streams.from_csv(path, "y", delimiter=";", classes="numbers")
-
-
 @pytest.mark.parametrize("text", ["1_000", "\u0661"])
 def test_a_label_is_a_number_as_a_feature_is(tmp_path, text):
     """Python reads underlines and digits of other scripts in numbers; a column of a file with them is no such one."""
@@ -461,14 +363,6 @@ def test_a_label_is_a_number_as_a_feature_is(tmp_path, text):
     rows = streams.CSVRows(path, "y", delimiter=";", form=streams.Form(classes="numbers"), follow=False)
     with pytest.raises(streams.BadMessage, match="line 2: y must be a finite number"):
         next(rows.messages())
-
-
-def test_a_growing_file_may_hold_points_in_columns_that_are_not_read(tmp_path):
-    path = tmp_path / "live.csv"
-    path.write_text("size;seen;y\n1,5;2.5;u\n")
-    form = streams.Form(["size"], ["u", "v"])
-    (message,) = streams.CSVRows(path, "y", delimiter=";", decimal=",", form=form, follow=False).messages()
-    assert message.x.tolist() == [1.5]
 
 
 def test_a_point_among_decimal_commas_of_a_growing_file_is_named(tmp_path):
@@ -489,8 +383,7 @@ def rows_of(columns):
 def test_labels_that_differ_in_blanks_or_capitals_are_named_with_their_counts(run):
     labels = ["yes"] * 6 + ["yes "] * 2 + ["no"] * 5 + ["No"]
     Path("orders.csv").write_text(rows_of({"a": [n % 4 for n in range(14)], "y": labels}))
-    result = run("replay", "orders.csv", "--label", "y")
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "orders.csv", "--label", "y"))
     assert (
         "warning: orders.csv, column 'y': the labels 'No' (1 of 14 rows) and 'no' (5 of 14 rows); 'yes' (6 of 14 rows) "
         "and 'yes ' (2 of 14 rows) are the same written differently, and count as several classes; --merge-alike makes "
@@ -510,8 +403,7 @@ def test_labels_that_differ_in_blanks_or_capitals_are_named_with_their_counts(ru
 def test_a_column_that_looks_like_an_identifier_is_named_with_the_option(run, values, words, what):
     y = ["yes", "no"] * 7
     Path("orders.csv").write_text(rows_of({"key": values, "a": [n % 4 for n in range(14)], "y": y}))
-    result = run("replay", "orders.csv", "--label", "y", *words)
-    assert result.exit_code == 0, result.output
+    result = well(run("replay", "orders.csv", "--label", "y", *words))
     assert (
         f"warning: orders.csv, column 'key' has {what} in each row, as an identifier has: it is used as a feature; "
         "--skip key leaves it out\n" in result.stderr

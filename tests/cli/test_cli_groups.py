@@ -1,11 +1,10 @@
 """The command line: predictors within the groups of a column."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 from click.testing import CliRunner
+from conftest import well
 
 from venn.cli.commands import main
 from venn.cli.panels import positions_of
@@ -40,26 +39,22 @@ def test_groups_are_those_of_the_column_however_it_is_encoded():
 
 
 def test_predictors_stand_within_groups(table):
-    done = replay(table, "--predictors", "conformal,abers,inductive_conformal", "--groups", "kind", "--json")
-    assert done.exit_code == 0, done.output
+    done = well(replay(table, "--predictors", "conformal,abers,inductive_conformal", "--groups", "kind", "--json"))
     assert "within groups by kind" in done.stderr
     assert set(json.loads(done.stdout)["predictors"]) == {"conformal", "abers", "inductive_conformal"}
 
 
 def test_adaptive_sets_within_groups(table):
-    done = replay(table, "--predictors", "conformal", "--adaptive", "--groups", "kind", "--json")
-    assert done.exit_code == 0, done.output
+    done = well(replay(table, "--predictors", "conformal", "--adaptive", "--groups", "kind", "--json"))
     assert set(json.loads(done.stdout)["predictors"]) == {"conformal", "adaptive"}
 
 
 def test_monitor_and_run_take_the_same_options(table):
     options = ["--label", "label", "--nominal", "kind", "--predictors", "conformal", "--adaptive", "--groups", "kind"]
-    done = CliRunner().invoke(main, ["monitor", str(table), *options, "--json", "--no-progress"])
-    assert done.exit_code == 0, done.output
+    done = well(CliRunner().invoke(main, ["monitor", str(table), *options, "--json", "--no-progress"]))
     assert set(json.loads(done.stdout)) == {"conformal", "adaptive", "objects", "classes", "episodes"}
     run = ["run", "--source", str(table), "--journal", str(table.parent / "run.db"), "--check"]
-    done = CliRunner().invoke(main, [*run, *options])
-    assert done.exit_code == 0, done.output
+    done = well(CliRunner().invoke(main, [*run, *options]))
     assert "within groups by kind" in done.output
 
 
@@ -96,8 +91,7 @@ def test_predictors_of_numbers_stand_within_groups(tmp_path):
     path = tmp_path / "numbers.csv"
     path.write_text("size,kind,price\n" + "\n".join(f"{i % 7},{i % 2},{i * 0.37 % 1 + 0.5}" for i in range(40)) + "\n")
     asked = ["replay", str(path), "--label", "price", "--groups", "kind", "--out", str(tmp_path), "--predictors"]
-    done = CliRunner().invoke(main, [*asked, "distribution,intervals,inductive_distribution"])
-    assert done.exit_code == 0, done.output
+    done = well(CliRunner().invoke(main, [*asked, "distribution,intervals,inductive_distribution"]))
     assert "within groups by kind" in done.stdout
     for options in (["adaptive_intervals"], ["distribution", "--adaptive"], ["inductive_distribution", "--adaptive"]):
         done = CliRunner().invoke(main, [*asked, *options])

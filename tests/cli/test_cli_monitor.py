@@ -1,7 +1,5 @@
 """``venn monitor``: in a terminal, into a pipe, on records and files; what it prints, writes and refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -14,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 
 import streams
 from venn import cli
@@ -43,8 +42,7 @@ FIXED = ("--label", "answer", "--gamma", "0.5", "--C", "1", "--predictors", "abe
 
 
 def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped):
-    result = run("monitor", flipped, *FIXED)
-    assert result.exit_code == 0, result.output
+    result = well(run("monitor", flipped, *FIXED))
     lines = result.stdout.splitlines()
     assert lines[0] == "abers, leave_one_out, conformal: least-squares SVM with RBF(gamma=0.5), C=1"
     steps = [int(step) for step in re.findall(r"^alarm \(now changed\): \w+: At step (\d+)", result.stdout, flags=re.M)]
@@ -52,19 +50,13 @@ def test_into_a_pipe_each_alarm_is_a_line_and_a_summary_comes_last(run, flipped)
     assert all(300 < step <= 500 for step in steps)
     assert "flipped: step 500 of 500" in lines
     assert [line.split(":")[0] for line in lines[-6:]] == [
-        "abers",
-        "leave_one_out",
-        "conformal",
-        "objects",
-        "classes",
-        "verdict",
-    ]
+        "abers", "leave_one_out", "conformal", "objects", "classes", "verdict",
+    ]  # fmt: skip
     assert "Theorem: on exchangeable data" in result.stdout
 
 
 def test_json_is_the_snapshots(run, flipped):
-    result = run("monitor", flipped, *FIXED, "--json", "--steps", 200, "--predictors", "leave_one_out,platt")
-    assert result.exit_code == 0, result.output
+    result = well(run("monitor", flipped, *FIXED, "--json", "--steps", 200, "--predictors", "leave_one_out,platt"))
     found = json.loads(result.stdout)
     names = ["leave_one_out", "platt", "conformal"]  # what rings sooner is beside it
     assert list(found) == [*names, "objects", "classes", "episodes"]
@@ -76,8 +68,7 @@ def test_json_is_the_snapshots(run, flipped):
 def test_what_is_written_and_a_record_watched_again(run, tmp_path):
     options = ("--level", "0.05", "--set", "monitor.run_length=5000", "--window", "50", "--json")
     options += ("--predictors", "leave_one_out,conformal")
-    result = run("monitor", "car", "--shuffle", 0, "--steps", 300, "--out", "here", *options)
-    assert result.exit_code == 0, result.output
+    result = well(run("monitor", "car", "--shuffle", 0, "--steps", 300, "--out", "here", *options))
     files = ["curves.png", "errors.png", "martingales.png", "p_values.png", "record.npz", "reliability.png"]
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == [*files, "snapshots.json"]
     snapshots = json.loads(result.stdout)
@@ -100,8 +91,7 @@ def test_the_forecaster_stands_on_streams_of_any_length(run, tmp_path, command, 
     X, y = np.random.default_rng(0).integers(0, 9, (2, n))
     lines = [f"{value},{label % 2}" for value, label in zip(X.tolist(), y.tolist(), strict=True)]
     (tmp_path / "long.csv").write_text("\n".join(["value,answer", *lines]) + "\n")
-    result = run(command, "long.csv", "--label", "answer", "--steps", 60, "--json")
-    assert result.exit_code == 0, result.output
+    result = well(run(command, "long.csv", "--label", "answer", "--steps", 60, "--json"))
     found = json.loads(result.stdout)
     watched = ["intervals", "sets"]  # nothing is claimed of the forecast
     assert (
@@ -224,10 +214,7 @@ def test_a_record_is_read_once_however_long_it_is(run, tmp_path, monkeypatch):
     ("imported", "slow"),
     [
         ("venn.cli", ("numpy", "numba", "scipy", "streams", "rich")),  # what `venn --version` needs
-        (
-            "venn.cli; venn.cli.main(['--help'], standalone_mode=False)",
-            ("numpy", "numba", "scipy", "streams", "rich"),
-        ),
+        ("venn.cli; venn.cli.main(['--help'], standalone_mode=False)", ("numpy", "numba", "scipy", "streams", "rich")),
         (
             "venn.cli.run, venn.cli.monitor, venn.cli.journals",
             ("rich", "matplotlib", "sklearn", "scipy.stats", "scipy.optimize"),

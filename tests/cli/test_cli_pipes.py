@@ -1,7 +1,5 @@
 """The command line among others: standard input and output, an interrupt, a narrow terminal, a shell that completes."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
+from conftest import well
 from page_cases import write
 
 from venn import cli
@@ -30,8 +29,7 @@ def run(*arguments, given=None, **options):
 @pytest.mark.parametrize("command", ["replay", "monitor"])
 def test_a_table_comes_on_standard_input(command, tmp_path, undrawn):
     options = ("--label", "y", "--out", tmp_path / "out", "--json", "--no-progress")
-    piped = run(command, "-", *options, given=TABLE)
-    assert piped.exit_code == 0, piped.output
+    piped = well(run(command, "-", *options, given=TABLE))
     file = tmp_path / "stdin.csv"
     file.write_text(TABLE)
     told, expected = (json.loads(one.stdout) for one in (piped, run(command, file, *options)))

@@ -1,7 +1,5 @@
 """``--scale`` on the command line: raw columns as good as scaled ones, a run goes on as it began, a hint without."""
 
-from __future__ import annotations
-
 import json
 import math
 import warnings
@@ -9,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 
 import streams
 import venn
@@ -46,8 +45,7 @@ def typed(tmp_path, monkeypatch, undrawn):
 
 def losses(typed, file, y, *arguments):
     """Return the log loss of every step of a run over a file, by predictor."""
-    result = typed("run", "--source", f"csv:{file}", *LIVE, "--quiet", "--journal", f"{file}.db", *arguments)
-    assert result.exit_code == 0, result.output
+    result = well(typed("run", "--source", f"csv:{file}", *LIVE, "--quiet", "--journal", f"{file}.db", *arguments))
     lines = [json.loads(line)["predictions"] for line in result.stdout.splitlines()]
     names = [name for name in lines[0] if "probabilities" in lines[0][name]]
     return {
@@ -173,6 +171,5 @@ def test_replay_scales_as_a_machine_would(typed):
     ids=["monitor", "compare"],
 )  # fmt: skip
 def test_the_others_take_it_too(typed, command):
-    said = typed(*command)
-    assert said.exit_code == 0, said.output
+    said = well(typed(*command))
     assert "leave_one_out" in said.output

@@ -1,12 +1,11 @@
 """`venn compare`: one table of several data sets and shuffles, and a record of each replay."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 
 import venn
 from venn import cli
@@ -35,8 +34,7 @@ def fruit(tmp_path):
 
 def test_the_table_says_what_single_replays_say(run, tmp_path):
     """The means over the shuffles of what `venn replay` says of each."""
-    done = run("car", "--steps", 25, "--shuffles", 2, "--predictors", "leave_one_out,conformal", "--no-progress")
-    assert done.exit_code == 0, done.output
+    done = well(run("car", "--steps", 25, "--shuffles", 2, "--predictors", "leave_one_out,conformal", "--no-progress"))
     told = []
     for seed in range(2):
         one = ["replay", "car", "--steps", 25, "--shuffle", seed, "--predictors", "leave_one_out,conformal", "--json"]
@@ -94,8 +92,7 @@ def test_files_of_the_same_name_have_a_line_each(run, fruit, tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / "fruit.csv").rename(tmp_path / name / "fruit.csv")
         titles.append(f"{name}/fruit.csv")
-    done = run(*titles, "--label", "fruit", "--predictors", "leave_one_out", "--tune", 0, "--shuffles", 1)
-    assert done.exit_code == 0, done.output
+    done = well(run(*titles, "--label", "fruit", "--predictors", "leave_one_out", "--tune", 0, "--shuffles", 1))
     lines = [line.split()[:2] for line in done.stdout.splitlines() if "leave_one_out" in line]
     assert lines == [[title, "leave_one_out"] for title in titles]
 

@@ -1,7 +1,5 @@
 """Every option, as it is declared: what it refuses, how it says so, and that --set and TOML mean the same by it."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 
@@ -18,24 +16,8 @@ from venn.cli.options import DECLARED, TABLES, offered
 EACH = [pytest.param(one, id=f"{table}.{key}") for table, known in DECLARED.items() for key, one in known.items()]
 NUMERIC = [param for param in EACH if isinstance(type_info(param.values[0].type), FloatType | IntType)]
 JUNK = (
-    "",
-    "a b",
-    "-1",
-    "0",
-    "1",
-    "0.5",
-    "2",
-    "1e999",
-    "nan",
-    "-inf",
-    "many",
-    "true",
-    "a=1",
-    "=",
-    "a,a",
-    "a\0b",
-    "null",
-)
+    "", "a b", "-1", "0", "1", "0.5", "2", "1e999", "nan", "-inf", "many", "true", "a=1", "=", "a,a", "a\0b", "null",
+)  # fmt: skip
 JUNK_OF_TOML = (True, -1, 0.5, math.nan, math.inf, "", "many", [], ["a", "a"], {}, {"a": []}, {"mean": [0]}, [1, 2])
 
 
@@ -102,13 +84,11 @@ def test_every_option_is_taken_by_some_command():
 
 
 SAID = [
-    ("run.batch=7", "run = {batch = 7}"),
-    ("machine.coef0=.5", "machine = {coef0 = 0.5}"),
-    ("monitor.drift=false", "monitor = {drift = false}"),
-    ("source.kafka={a = 1}", "source = {kafka = {a = 1}}"),
+    ("run.batch=7", "run = {batch = 7}"), ("machine.coef0=.5", "machine = {coef0 = 0.5}"),
+    ("monitor.drift=false", "monitor = {drift = false}"), ("source.kafka={a = 1}", "source = {kafka = {a = 1}}"),
     ("source.scaling={mean = [0], deviation = [1]}", "source = {scaling = {mean = [0], deviation = [1]}}"),
     ("source.nominal=a=x,y", 'source = {nominal = {a = ["x", "y"]}}'),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("setting", "toml"), SAID)

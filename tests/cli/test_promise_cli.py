@@ -1,12 +1,11 @@
 """The command line: labels by lot, labels that ripen by the times of messages, and answers with a promise."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 
 import venn
 from streams.form import Decoder, Form, seconds
@@ -82,8 +81,7 @@ def test_labels_that_come_with_their_questions_ripen_too_and_a_run_goes_on_after
     with monkeypatch.context() as patched:  # it dies between a transaction and its lines
         patched.setattr(Output, "write", lambda *_: 1 / 0)
         assert run(*given, "--journal", "two.db").exit_code == 1
-    told = run(*given, "--journal", "two.db")
-    assert told.exit_code == 0, told.stderr
+    told = well(run(*given, "--journal", "two.db"))
     assert "refused an answer: " in told.stderr
     assert "learned an answer with an error" not in told.stderr
     assert (tmp_path / "out").read_text() == whole

@@ -1,7 +1,5 @@
 """``venn run``: whoever dies and whenever, each message counts once; what it says, writes and refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -20,18 +18,18 @@ from urllib.request import urlopen
 
 import pytest
 from click.testing import CliRunner
-from ports import free_port
+from conftest import well
+from ports import RedisServer, free_port
 from run_cases import CLASSES, OPTIONS, Life, counts, events, left, line, nobody_survives, parts, printed, shown, until  # noqa: F401
 
 import streams
 import venn
 from venn import cli
-from venn.cli import patience, service
+from venn.cli import service
 from venn.cli.access import guard
 from venn.cli.output import Output, prediction_line
 from venn.cli.predictors import PREDICTORS
 from venn.online.loop import Online
-from venn.online.watch import Watch
 
 N = 160
 
@@ -57,8 +55,7 @@ def undisturbed(tmp_path_factory):
     (folder / "in.jsonl").write_text("".join(map(line, events(N))))
     source = f"jsonl:{folder / 'in.jsonl'}"
     arguments = ["run", "--source", source, "--journal", str(folder / "run.db"), "--end", *OPTIONS]
-    result = CliRunner().invoke(cli.main, arguments)
-    assert result.exit_code == 0, result.output
+    result = well(CliRunner().invoke(cli.main, arguments))
     return left(folder / "run.db"), [json.loads(text) for text in result.stdout.splitlines()]
 
 
@@ -81,40 +78,16 @@ def test_it_is_the_loop_that_one_would_write(undisturbed, tmp_path):
             "event": number,
             "predictions": {
                 "inductive": {
-                    "label": prediction.label,
-                    "best": prediction.best,
-                    "lower": prediction.lower,
-                    "upper": prediction.upper,
-                    "probabilities": dict(zip(CLASSES, prediction.proba, strict=True)),
+                    "label": prediction.label, "best": prediction.best, "lower": prediction.lower,
+                    "upper": prediction.upper, "probabilities": dict(zip(CLASSES, prediction.proba, strict=True)),
                     "intervals": dict(zip(CLASSES, prediction.bounds.T.tolist(), strict=True)),
                     "guaranteed": prediction.guaranteed,
                 }
             },
-        }
+        }  # fmt: skip
 
 
 # Redis: whoever dies -------------------------------------------------------------------------------------------------
-
-
-class Server:
-    """A redis-server of our own, whose data outlive it."""
-
-    def __init__(self, folder):
-        self.port = free_port()
-        self.folder = folder
-        self.url = f"redis://127.0.0.1:{self.port}/0"
-        self.start()
-
-    def start(self):
-        keep = ("--save", "", "--appendonly", "yes", "--appendfsync", "always", "--dir", str(self.folder))
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", *keep],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
 
 def produce(url, wanted, pause):
@@ -134,7 +107,7 @@ def produce(url, wanted, pause):
 def test_redis_and_the_run_are_killed_and_each_message_counts_once(tmp_path, undisturbed):
     pytest.importorskip("redis", reason="the package redis is not installed")
     wanted, (tables, lines) = events(N), undisturbed
-    server = Server(tmp_path)
+    server = RedisServer(tmp_path)
     arguments = ("--source", f"{server.url}?stream=s", "--journal", "run.db", *OPTIONS, "--out", "out.jsonl")
     hasty = ("--set", "run.batch=7", "--set", "run.linger=0.02", "--set", "journal.every=20")
     producer = threading.Thread(target=produce, args=(server.url, wanted, 0.004))
@@ -431,16 +404,8 @@ def test_a_message_is_not_left_half_way_when_memory_runs_out(run, tmp_path, monk
     ]  # without ids: nobody would notice a second
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(one) + "\n" for one in wanted))
     given = (
-        "--source",
-        "jsonl:in.jsonl",
-        "--end",
-        "--quiet",
-        "--set",
-        "run.batch=16",
-        "--set",
-        "journal.every=1",
-        *OPTIONS,
-    )
+        "--source", "jsonl:in.jsonl", "--end", "--quiet", "--set", "run.batch=16", "--set", "journal.every=1", *OPTIONS,
+    )  # fmt: skip
     assert run(*given, "--journal", "whole.db", "--out", "whole").exit_code == 0
     answer, seen = Online.answer, []
 
@@ -461,16 +426,8 @@ def test_a_message_is_not_left_half_way_when_memory_runs_out(run, tmp_path, monk
 def test_a_reader_of_stdout_that_goes_away_is_one_line(tmp_path, undisturbed):
     (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
     arguments = (
-        "--source",
-        "jsonl:in.jsonl",
-        "--journal",
-        "run.db",
-        "--end",
-        "--quiet",
-        "--set",
-        "run.batch=9",
-        *OPTIONS,
-    )
+        "--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", "--quiet", "--set", "run.batch=9", *OPTIONS,
+    )  # fmt: skip
     read, write = os.pipe()
     os.close(read)
     life = Life(tmp_path, *arguments, stdout=write)
@@ -479,130 +436,6 @@ def test_a_reader_of_stdout_that_goes_away_is_one_line(tmp_path, undisturbed):
     assert life.said == "Error: nobody reads stdout any more: the same command goes on\n"
     assert Life(tmp_path, *arguments).end() == 0
     assert printed(life.out) == undisturbed[1]
-
-
-# Data sets, windows, patience ----------------------------------------------------------------------------------------
-
-
-def test_a_data_set_is_taught(run, tmp_path):
-    rows = [f"{x[0]},{x[1]},{CLASSES[y]}" for x, y in streams.gaussians(60, classes=2, seed=3)]
-    (tmp_path / "in.csv").write_text("\n".join(["a,b,answer", *rows]) + "\n")
-    given = ("--predictors", "inductive", "--gamma", "0.5", "--C", "1", "--no-conformal", "--no-drift")
-    arguments = ("--source", "in.csv", "--label", "answer", "--delay", 3, "--missing", 0.2, "--shuffle", 1, *given)
-    before = time.time()
-    assert run(*arguments, "--journal", "run.db", "--steps", 50).exit_code == 0
-    with Watch("run.db") as watch:
-        assert before <= watch.ended() <= time.time()
-    stream = streams.from_csv(tmp_path / "in.csv", "answer", shuffle=1).take(50)
-    machine = venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, stream.classes)
-    panel = venn.Panel(inductive=PREDICTORS["inductive"][1](machine))
-    with Online(panel, {"inductive": venn.Monitor(stream.classes)}, tmp_path / "by_hand.db") as by_hand:
-        for _ in by_hand.follow(streams.teach(stream, streams.Lazy(0.2, teacher=streams.Delayed(3)))):
-            pass
-    assert left("run.db") == left("by_hand.db")
-
-
-def test_a_window_restarts_when_the_labels_change_places(run, tmp_path):
-    stream = streams.flip_labels(streams.gaussians(240, classes=2, spread=0.3, seed=1), 120)
-    rows = "".join(json.dumps({"x": list(x), "y": CLASSES[y]}) + "\n" for x, y in stream)
-    (tmp_path / "in.jsonl").write_text(rows)
-    given = ("--source", "jsonl:in.jsonl", "--end", "--classes", "no,yes", "--features", "a,b", "--C", 1)
-    window = (
-        "--predictors",
-        "conformal",
-        "--window",
-        100,
-        "--restart-on-alarm",
-        "--keep",
-        5,
-        "--out",
-        "o",
-        "--no-drift",
-    )
-    result = run(*given, *window, "--journal", "run.db")
-    assert result.exit_code == 0, result.output
-    restarts = [text for text in result.stderr.splitlines() if text.startswith("restart: conformal: ")]
-    assert restarts
-    assert 120 < int(restarts[0].rpartition("step ")[2]) <= 240
-    told = [text for text in result.stderr.splitlines() if text.startswith(("alarm: ", "episode "))]
-    assert told[0].startswith("episode 1 begins: ")
-    assert not any(text.startswith("alarm: ") for text in told)  # a line for each stage of an episode is enough
-    for extra, said in (
-        (("--predictors", "inductive", "--window", 9), "--window does not go with inductive"),
-        (("--predictors", "platt", "--window", 9), "--window does not go with platt, whose machine cannot forget"),
-        (("--predictors", "conformal", "--restart-on-alarm"), "--restart-on-alarm needs --window"),
-        (("--predictors", "conformal", "--window", 9, "--keep", 2), "--keep needs --restart-on-alarm"),
-        (
-            ("--predictors", "conformal", "--window", 9, "--restart-on-alarm", "--keep", 20),
-            "--keep must be at most the window, 9 examples, got 20",
-        ),
-    ):
-        result = run(*given, *extra, "--journal", "other.db")
-        assert result.exit_code == 2
-        assert said in result.stderr
-
-
-def test_questions_are_given_up_after_some_seconds(run, tmp_path, monkeypatch):
-    now = [1e9]
-
-    def clock():
-        now[0] += 1
-        return now[0]
-
-    monkeypatch.setattr(patience, "monotonic", clock)
-    wanted = ['{"id": 1, "x": [0, 0]}', '{"id": 2, "x": [0, 1]}', '{"id": 1, "y": "no"}', '{"id": 2, "y": "no"}']
-    (tmp_path / "in.jsonl").write_text("\n".join(wanted) + "\n")
-    # A transaction a message; the clock is read once for each and once more for each question.
-    given = ("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--set", "run.batch=1", *OPTIONS)
-    result = run(*given, "--set", "journal.patience_seconds=2.5")
-    assert result.exit_code == 0
-    assert "refused an answer: file" in result.stderr
-    assert left("run.db")["expired"] == [(1, 3, 1)]
-    assert left("run.db")["answers"] == [(1, 4, 2, 0)]
-
-
-@pytest.mark.parametrize("step", [1.7e9, -1.7e9])
-def test_a_clock_that_is_set_gives_up_no_question(step, run, tmp_path, monkeypatch):
-    now, ask = [100.0], Online.ask
-
-    def set_between(self, x, id):
-        now[0] = 100.0 + step * (id == "2" or id == 2)
-        return ask(self, x, id)
-
-    monkeypatch.setattr(Online, "ask", set_between)
-    monkeypatch.setattr(time, "time", lambda: now[0])  # of the journal
-    monkeypatch.setattr(patience, "time", time.time)
-    (tmp_path / "in.jsonl").write_text('{"id": 1, "x": [0, 0]}\n{"id": 2, "x": [0, 1]}\n{"id": 1, "y": "no"}\n')
-    given = ("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--set", "run.batch=1", *OPTIONS)
-    result = run(*given, "--set", "journal.patience_seconds=3600")
-    assert result.exit_code == 0, result.output
-    assert (left("run.db")["expired"], len(left("run.db")["answers"])) == ([], 1)
-
-
-def test_across_restarts_the_clock_counts_and_never_less_than_nothing(monkeypatch):
-    now = [5.0]
-    monkeypatch.setattr(patience, "monotonic", lambda: now[0])
-    monkeypatch.setattr(patience, "time", lambda: 1000.0)
-    waits = patience.Patience(60.0)
-    waits.remember([("old", 930.0), ("new", 970.0), ("ahead", 2000.0), ("odd", 0.0)])
-    waits.begin("now")
-    assert waits.overdue() == ["old"]
-    now[0] += 31
-    assert waits.overdue() == ["old", "new"]
-    now[0] += 29
-    assert waits.overdue() == ["old", "new", "ahead", "odd", "now"]
-    waits.end("old")
-    assert waits.overdue() == ["new", "ahead", "odd", "now"]
-    assert patience.Patience(None).overdue() == []
-
-
-@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no such device")
-def test_a_full_place_for_predictions_is_named(run, tmp_path):
-    (tmp_path / "in.jsonl").write_text('{"id": 1, "x": [0, 0]}\n')
-    result = run("--source", "jsonl:in.jsonl", "--end", "--journal", "run.db", "--out", "/dev/full", *OPTIONS)
-    assert result.exit_code == 1
-    assert "--out must be a place that can be written, got /dev/full: No space left on device" in result.stderr
-    assert Path("/dev/full").is_char_device()
 
 
 # Settings ------------------------------------------------------------------------------------------------------------
@@ -632,8 +465,7 @@ path = "run.db"
 def test_files_of_windows_begin_with_a_mark(run, tmp_path):
     (tmp_path / "in.jsonl").write_text("")
     (tmp_path / "run.toml").write_text("\ufeff" + TOML, encoding="utf-8", newline="\r\n")
-    result = run("--config", "run.toml", "--check")
-    assert result.exit_code == 0, result.output
+    well(run("--config", "run.toml", "--check"))
     (tmp_path / "token").write_text("\ufeffcorrect-horse-battery\r\n", encoding="utf-8", newline="")
     access = SimpleNamespace(token=None, token_file=str(tmp_path / "token"), no_token=False, allow_host=None)
     given = SimpleNamespace(access=access, where=lambda *_: "--token-file")
@@ -643,15 +475,11 @@ def test_files_of_windows_begin_with_a_mark(run, tmp_path):
 def test_a_toml_file_and_options_that_go_first(run, tmp_path, undisturbed):
     (tmp_path / "in.jsonl").write_text("".join(map(line, events(N))))
     (tmp_path / "run.toml").write_text(TOML)
-    result = run("--config", "run.toml", "--check")
-    assert result.exit_code == 0, result.output
+    result = well(run("--config", "run.toml", "--check"))
     assert result.stdout.splitlines() == [
-        "inductive: least-squares SVM with RBF(gamma=0.5), C=3",
-        f"source: file {tmp_path / 'in.jsonl'}",
-        "classes: 'no', 'yes'",
-        "predictions: o",
-        "journal: run.db, a new one",
-    ]
+        "inductive: least-squares SVM with RBF(gamma=0.5), C=3", f"source: file {tmp_path / 'in.jsonl'}",
+        "classes: 'no', 'yes'", "predictions: o", "journal: run.db, a new one",
+    ]  # fmt: skip
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "run.toml"}
     assert run("--config", "run.toml", "--C", 1, "--quiet").exit_code == 0
     assert left("run.db") == undisturbed[0]
@@ -694,11 +522,9 @@ def test_a_process_that_died_before_its_run_had_begun(run, tmp_path, undisturbed
     with closing(sqlite3.connect("run.db")) as db:
         db.execute("PRAGMA journal_mode = WAL")
     assert Path("run.db").read_bytes().startswith(b"SQLite format 3\0")
-    checked = run(*arguments, "--check")
-    assert checked.exit_code == 0, checked.output
+    checked = well(run(*arguments, "--check"))
     assert "journal: run.db, a new one" in checked.output
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
+    well(run(*arguments))
     assert left("run.db") == undisturbed[0]
 
 
@@ -718,6 +544,5 @@ def test_a_process_that_died_while_it_made_the_file(run, tmp_path, undisturbed):
         db.execute("ROLLBACK")
     arguments = ("--source", "jsonl:in.jsonl", "--journal", "run.db", "--end", *OPTIONS)
     assert "journal: run.db, a new one" in run(*arguments, "--check").output
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
+    well(run(*arguments))
     assert left("run.db") == undisturbed[0]

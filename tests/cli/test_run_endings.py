@@ -1,18 +1,14 @@
 """``venn run`` and an end at any moment: what was processed is written and acknowledged, all else is read again."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 
 import pytest
-from ports import free_port
+from ports import RedisServer
 from run_cases import CLASSES, OPTIONS, Life, counts, events, left, line, nobody_survives, parts, printed, until  # noqa: F401
 
 import streams
@@ -72,25 +68,14 @@ def as_csv(wanted):
     return rows.getvalue()
 
 
-def listening(port):
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture(scope="module")
 def redis_url(tmp_path_factory):
     pytest.importorskip("redis", reason="the package redis is not installed")
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed")
-    port = free_port()
-    process = subprocess.Popen(
-        ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""],
-        cwd=tmp_path_factory.mktemp("redis"), stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    until(lambda: listening(port))
-    yield f"redis://127.0.0.1:{port}/0"
-    process.kill()
-    process.wait()
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    yield server.url
+    server.kill()
 
 
 @pytest.fixture
@@ -188,15 +173,8 @@ def test_an_end_at_every_message_loses_none_and_doubles_none(kind, slow, tmp_pat
 def test_a_line_of_standard_input_that_nobody_ends_is_not_waited_for(tmp_path, ended, stdin):
     os.write(stdin, "".join(map(line, events(2))).encode() + b'{"id":')
     arguments = [
-        "--source",
-        "-",
-        "--journal",
-        tmp_path / "run.db",
-        "--out",
-        tmp_path / "out",
-        "--set",
-        "run.linger=0.05",
-    ]
+        "--source", "-", "--journal", tmp_path / "run.db", "--out", tmp_path / "out", "--set", "run.linger=0.05",
+    ]  # fmt: skip
     assert ended([*arguments, *OPTIONS], 1, True) == len(events(2))
 
 

@@ -1,7 +1,5 @@
 """Anything at all in the TOML, the options and the messages of `venn run`: one line, and nothing has changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile
@@ -23,13 +21,10 @@ QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCh
 SEVERAL = settings(QUICK, max_examples=8)  # of whole runs; `tools.campaign` tries as many as one likes
 
 values = st.one_of(
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=8),
+    st.booleans(), st.integers(), st.floats(), st.text(max_size=8),
     st.lists(st.one_of(st.text(max_size=3), st.integers(), st.booleans()), max_size=3),
     st.dictionaries(st.text("abc", min_size=1, max_size=2), st.lists(st.integers(0, 3), max_size=2), max_size=2),
-)
+)  # fmt: skip
 keys = {table: [*known, "other"] for table, known in offered("run").items()}
 tables = st.fixed_dictionaries(
     {}, optional={table: st.dictionaries(st.sampled_from(names), values, max_size=3) for table, names in keys.items()}

@@ -1,21 +1,13 @@
 """``venn run``: whatever is wrong with its file and its options is one line, and nothing is made."""
 
-from __future__ import annotations
+# ruff: noqa: F811
 
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from conftest import well
 from run_cases import OPTIONS, counts, events, line, printed
-
-from venn import cli
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Run the command in an empty folder, in this process."""
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(cli.main, ["run", *map(str, arguments)])
+from test_run import run  # noqa: F401
 
 
 @pytest.mark.parametrize(
@@ -99,8 +91,7 @@ def test_what_is_wrong_is_one_line(run, arguments, code, said):
 
 def test_the_example_of_the_documentation(run):
     docs = Path(__file__).parents[2] / "docs"
-    result = run("--config", docs / "run.toml", "--check", "--journal", "run.db")
-    assert result.exit_code == 0, result.output
+    well(run("--config", docs / "run.toml", "--check", "--journal", "run.db"))
     unit = (docs / "vennstream.service").read_text()
     assert "venn run --config" in unit
 
@@ -109,8 +100,7 @@ def test_the_example_of_the_documentation(run):
 def test_adaptive_sets_beside_the_default_see_the_columns_as_the_forecaster_does(run, scale, said):
     live = ("--source", "jsonl:x", "--classes", "a,b", "--journal", "run.db", "--check")
     Path("x").touch()
-    result = run(*live, "--adaptive", *scale)
-    assert result.exit_code == 0, result.output
+    result = well(run(*live, "--adaptive", *scale))
     assert ("kernel, C, scaled by the first 30 examples" in result.stdout) is said
     assert "MultiscaleLaplacian(gamma='auto'" in result.stdout  # nothing says how many features there are
 
@@ -183,18 +173,8 @@ def test_a_run_goes_on_only_with_columns_read_as_then(run, tmp_path):
     file = tmp_path / "w.csv"
     file.write_text("\n".join(["a,s,y", *rows]) + "\n")
     live = (
-        "--source",
-        "csv:w.csv",
-        "--end",
-        "--label",
-        "y",
-        "--classes",
-        "no,yes",
-        "--journal",
-        "live.db",
-        "--out",
-        "o",
-    )
+        "--source", "csv:w.csv", "--end", "--label", "y", "--classes", "no,yes", "--journal", "live.db", "--out", "o",
+    )  # fmt: skip
     assert run(*live, "--nominal", "s=S,M", "--fill", "a=0").exit_code == 0
     for other in (("--nominal", "s=M,S", "--fill", "a=0"), ("--nominal", "s=S,M", "--fill", "a=9")):
         found = run(*live, *other)
@@ -222,8 +202,7 @@ def test_the_same_command_goes_on_as_if_it_had_not_ended(run, given):
         for end in ends:
             Path("in.jsonl").write_text("".join(map(line, wanted[:end])))
             source = ("--source", "jsonl:in.jsonl", "--classes", "no,yes", "--features", "a,b", "--end")
-            result = run(*source, *given, "--journal", journal, "--out", f"{journal}.out")
-            assert result.exit_code == 0, result.stderr
+            well(run(*source, *given, "--journal", journal, "--out", f"{journal}.out"))
     assert printed(Path("cut.db.out")) == printed(Path("whole.db.out"))
     assert counts(Path("cut.db")) == counts(Path("whole.db"))
 

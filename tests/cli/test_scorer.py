@@ -1,7 +1,5 @@
 """A model of the user's own on the command line: loaded, given its own columns, calibrated, and known again."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
@@ -12,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 from run_cases import Life, counts, left, nobody_survives, until
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -42,8 +41,7 @@ def frame(n, seed):
 def pipeline(last, seed=0, unknown="ignore"):
     X, number = frame(80, seed)
     columns = make_column_transformer(
-        (OneHotEncoder(handle_unknown=unknown), ["city"]),
-        (make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),
+        (OneHotEncoder(handle_unknown=unknown), ["city"]), (make_pipeline(SimpleImputer(), StandardScaler()), ["age"])
     )
     y = number if isinstance(last, LinearRegression) else np.where(number > 55, "yes", "no")
     return make_pipeline(columns, last).fit(X, y)
@@ -81,8 +79,7 @@ def said(path="out"):
 
 
 def test_what_is_said_is_what_the_model_itself_calibrated_says(folder):
-    result = venn_("run", *LIVE, *MODEL)
-    assert result.exit_code == 0, result.output
+    result = well(venn_("run", *LIVE, *MODEL))
     model = venn.Forecaster(scorer=classifier())
     rows = pandas.read_csv("rows.csv").to_dict("records")
     for row, line in zip(rows, said(), strict=True):
@@ -104,8 +101,7 @@ def test_messages_of_json_give_the_same(folder):
         json.dumps({"id": row["id"], "x": {"city": row["city"], "age": row["age"]}, "y": row["bought"]}) + "\n"
         for row in rows
     ))  # fmt: skip
-    result = venn_("run", "--source", "jsonl:in.jsonl", "--end", "--journal", "b.db", "--out", "b", *MODEL)
-    assert result.exit_code == 0, result.output
+    result = well(venn_("run", "--source", "jsonl:in.jsonl", "--end", "--journal", "b.db", "--out", "b", *MODEL))
     assert said("b") == said()
     for cell in (["Oslo"], {"a": 1}, 10**400):
         Path("in.jsonl").write_text(json.dumps({"id": "z", "x": {"city": cell, "age": 3}}) + "\n")
@@ -114,20 +110,16 @@ def test_messages_of_json_give_the_same(folder):
 
 
 def test_a_file_by_its_name_and_the_commands_that_look(folder, undrawn):
-    result = venn_("run", "--source", "rows.csv", "--label", "bought", "--journal", "a.db", "--out", "a", *MODEL)
-    assert result.exit_code == 0, result.output
+    result = well(venn_("run", "--source", "rows.csv", "--label", "bought", "--journal", "a.db", "--out", "a", *MODEL))
     assert "categories that the model does not know: 'Bergen' in column city (1 times)" in result.stderr
     venn_("run", *LIVE, *MODEL)
     assert [one["predictions"] for one in said("a")] == [one["predictions"] for one in said()]
-    result = venn_("replay", "rows.csv", "--label", "bought", "--json", "--out", "r", *MODEL)
-    assert result.exit_code == 0, result.output
+    result = well(venn_("replay", "rows.csv", "--label", "bought", "--json", "--out", "r", *MODEL))
     right = np.mean([one["predictions"]["forecast"]["label"] == one["y"] for one in said()])
     assert json.loads(result.stdout)["predictors"]["forecast"]["accuracy"] == pytest.approx(right)
-    result = venn_("monitor", "rows.csv", "--label", "bought", "--json", *MODEL)
-    assert result.exit_code == 0, result.output
+    result = well(venn_("monitor", "rows.csv", "--label", "bought", "--json", *MODEL))
     assert {"intervals", "sets", "objects", "classes"} <= json.loads(result.stdout).keys()
-    result = venn_("compare", "rows.csv", "--label", "bought", "--json", "--shuffles", "2", *MODEL)
-    assert result.exit_code == 0, result.output
+    result = well(venn_("compare", "rows.csv", "--label", "bought", "--json", "--shuffles", "2", *MODEL))
     assert len(json.loads(result.stdout)["rows"]) == 6
     assert venn_("monitor", "run.db", "--once").exit_code == 0
 
@@ -136,8 +128,7 @@ def test_a_regressor_predicts_numbers(folder, undrawn):
     joblib.dump(pipeline(LinearRegression()), "model.joblib")
     numbers = ("--label", "paid", "--set", "source.end=true")
     arguments = ("--source", "csv:rows.csv", "--id", "id", "--journal", "run.db", "--out", "out", *numbers)
-    result = venn_("run", *arguments, *MODEL)
-    assert result.exit_code == 0, result.output
+    well(venn_("run", *arguments, *MODEL))
     model = venn.Forecaster(float, scorer=pipeline(LinearRegression()))
     row = pandas.read_csv("rows.csv").to_dict("records")[0]
     outlook = model.predict_one({"age": row["age"], "city": row["city"]})
@@ -170,8 +161,7 @@ def test_a_model_of_a_module(folder):
     with_classes = ("--classes", "no,yes", "--features", "age")
     for name in ("fitted", "ByHand"):
         arguments = (*LIVE[:7], "--journal", f"{name}.db", "--out", name, "--skip-bad", *with_classes)
-        result = venn_("run", *arguments, "--scorer", f"by_hand_for_test:{name}")
-        assert result.exit_code == 0, result.output
+        result = well(venn_("run", *arguments, "--scorer", f"by_hand_for_test:{name}"))
         assert len(said(name)) == N - 1, "one age is missing, which this model cannot take"
     result = venn_("run", *LIVE, "--scorer", "by_hand_for_test:fitted")
     assert "--classes must say which labels may come" in result.stderr
@@ -219,8 +209,7 @@ def test_the_file_of_settings(folder):
         '[source]\nurl = "csv:rows.csv"\nend = true\nlabel = "bought"\n[journal]\npath = "run.db"\n'
         '[predictor]\nscorer = "model.joblib"\nscorer_runs_code = true\n'
     )
-    result = venn_("run", "--config", "run.toml", "--check")
-    assert result.exit_code == 0, result.output
+    result = well(venn_("run", "--config", "run.toml", "--check"))
     assert "calibrates model.joblib, a Pipeline" in result.stdout
     assert "classes: 'no', 'yes'" in result.stdout
 
@@ -266,8 +255,7 @@ def test_another_model_is_refused_or_calibration_begins_anew(folder, caplog):
         assert result.exit_code == 1
         assert "--new-scorer begins calibration anew with it, in the same journal" in result.stderr
         assert left("run.db") == before
-        result = venn_("run", *LIVE, *MODEL, "--new-scorer")
-        assert result.exit_code == 0, result.output
+        result = well(venn_("run", *LIVE, *MODEL, "--new-scorer"))
         assert f"begins anew after {N} examples" in caplog.text
         caplog.clear()
     assert venn_("run", *LIVE, *MODEL, "--new-scorer").exit_code == 0
@@ -295,8 +283,7 @@ def test_killed_and_resumed(folder):
 
 def test_a_model_that_takes_no_unknown_category_refuses_its_questions(folder):
     joblib.dump(pipeline(LogisticRegression(), unknown="error"), "model.joblib")
-    result = venn_("run", *LIVE, *MODEL)
-    assert result.exit_code == 0, result.output
+    result = well(venn_("run", *LIVE, *MODEL))
     assert "met an unknown category 1 times" in result.stderr
     assert "refused a question" in result.stderr
     refused = {row["id"] for row in pandas.read_csv("rows.csv").to_dict("records")} - {one["id"] for one in said()}
@@ -309,8 +296,7 @@ def test_boosted_trees_get_their_categories(folder):
     X = X.assign(city=X.city.astype("category"))
     y = np.where(number > 55, "yes", "no")
     joblib.dump(lightgbm.LGBMClassifier(n_estimators=3, verbosity=-1, n_jobs=1).fit(X, y), "model.joblib")
-    result = venn_("run", *LIVE, *MODEL)
-    assert result.exit_code == 0, result.output
+    result = well(venn_("run", *LIVE, *MODEL))
     assert "'Bergen' in column city" in result.stderr
     assert len(said()) == N
 
@@ -328,8 +314,7 @@ def test_names_with_blanks_are_those_of_boosted_trees_that_know_them_without(fol
         '{"x": {"floor": 30, "own age": 20}, "y": "no"}\n{"x": {"own age": 81, "floor": 80}, "y": "yes"}\n'
     )
     json_ = ("--source", "jsonl:in.jsonl", "--end", "--features", "own age,floor", "--journal", "b.db", "--out", "b")
-    result = venn_("run", *json_, *MODEL)
-    assert result.exit_code == 0, result.output
+    well(venn_("run", *json_, *MODEL))
     assert said("a") == said("b")
     assert len(said("a")) == 2
 
@@ -341,16 +326,12 @@ NAMES = ("a", "b", "c")
 @pytest.mark.parametrize(
     ("columns", "found"),
     [
-        (["b"], {"b": ["x", "y"]}),
-        (["c", "b"], {"b": ["x", "y"], "c": [7, 8]}),
-        ([1], {"b": ["x", "y"]}),
-        ([-1], {"c": [7, 8]}),
-        (slice(1, 3), {"b": ["x", "y"], "c": [7, 8]}),
-        (slice("b", "c"), {"b": ["x", "y"], "c": [7, 8]}),
-        ([False, True, False], {"b": ["x", "y"]}),
+        (["b"], {"b": ["x", "y"]}), (["c", "b"], {"b": ["x", "y"], "c": [7, 8]}), ([1], {"b": ["x", "y"]}),
+        ([-1], {"c": [7, 8]}), (slice(1, 3), {"b": ["x", "y"], "c": [7, 8]}),
+        (slice("b", "c"), {"b": ["x", "y"], "c": [7, 8]}), ([False, True, False], {"b": ["x", "y"]}),
         (lambda X: ["b"], {"b": ["x", "y"]}),
     ],
-)
+)  # fmt: skip
 def test_categories_are_those_of_the_encoder(columns, found):
     for encoder in (OneHotEncoder(), OrdinalEncoder()):
         step = make_pipeline(SimpleImputer(strategy="most_frequent"), encoder)
@@ -372,8 +353,7 @@ def test_codes_that_look_like_numbers_stay_the_categories_that_they_are(folder, 
         model = make_pipeline(OneHotEncoder(), LogisticRegression())
     joblib.dump(model.fit(X, y), "model.joblib")
     Path("rows.csv").write_text("code,rank,bought\n007,4,yes\n9,2.0,no\n012,1,no\n")
-    result = venn_("run", *LIVE[:3], *LIVE[5:], *MODEL)
-    assert result.exit_code == 0, result.output
+    result = well(venn_("run", *LIVE[:3], *LIVE[5:], *MODEL))
     assert "unknown category" not in result.stderr
     assert [one["predictions"]["forecast"]["label"] for one in said()] == ["yes", "no", "no"]
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 
 from venn import cli
 from venn.series import SeriesForecaster
@@ -26,8 +27,7 @@ def run(*given):
 
 
 def test_a_series_is_forecast(demand, tmp_path):
-    found = run(demand, "--series", "load", "--season", "6", "--horizon", "4", "--out", tmp_path / "out")
-    assert found.exit_code == 0, found.output
+    found = well(run(demand, "--series", "load", "--season", "6", "--horizon", "4", "--out", tmp_path / "out"))
     lines = found.stdout.splitlines()
     assert lines[0] == "demand: 110 values, 4 steps ahead, season 6"
     assert [line.split()[0] for line in lines[1:6]] == ["horizon", "1", "2", "3", "4"]
@@ -45,8 +45,7 @@ def test_the_table_is_there_though_the_figure_cannot_be_written(demand, tmp_path
 
 def test_json_has_every_horizon_and_every_account(demand, tmp_path):
     given = ("--series", "load", "--season", "6,12", "--horizon", "3", "--covariates", "weekend", "--json")
-    found = run(demand, *given, "--out", tmp_path)
-    assert found.exit_code == 0, found.output
+    found = well(run(demand, *given, "--out", tmp_path))
     told = json.loads(found.stdout)
     assert [row["horizon"] for row in told["horizons"]] == [1, 2, 3]
     assert told["horizons"][0]["n"] == 108  # the first value and the gap are no answers

@@ -1,22 +1,18 @@
 """The command ``venn serve``: a real process that is killed, told to end, and goes on; what it refuses to begin."""
 
-from __future__ import annotations
-
 import json
-import re
 import signal
 import ssl
 import subprocess
-import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 from browsing import Viewer, browser, chromium  # noqa: F401
 from click.testing import CliRunner
-from serve_cases import forecaster, served
+from conftest import well
+from serve_cases import forecaster, process, served
 
 import venn
 from venn import cli
@@ -25,21 +21,6 @@ from venn.show.server import serving
 # ruff: noqa: F811
 
 CAR = {"buying": "vhigh", "maint": "low", "doors": "2", "persons": "4", "lug_boot": "big", "safety": "high"}
-
-
-@contextmanager
-def process(folder, *options):
-    """Give a process of the command, and the address that it says."""
-    program = [sys.executable, "-u", "-m", "venn", "serve", "--port", "0", "--journal", "run.db", *options]
-    with subprocess.Popen(program, cwd=folder, stderr=subprocess.PIPE, text=True) as made:
-        try:
-            for line in made.stderr:
-                if found := re.search(r"serves run.db at (http\S+)/docs", line):
-                    made.address = found[1]
-                    break
-            yield made
-        finally:
-            made.kill()
 
 
 def post(address, path, message, **options):
@@ -58,13 +39,13 @@ def post(address, path, message, **options):
 
 def test_a_process_that_is_killed_goes_on_and_one_that_is_told_to_end_writes_its_last_checkpoint(tmp_path):
     told = {}
-    with process(tmp_path, "--like", "car") as made:
+    with process(tmp_path, "--port", 0, "--journal", "run.db", "--like", "car") as made:
         for number in range(12):
             told["/ask", number] = post(made.address, "/ask", {"id": number, "x": CAR}).text
             told["/answer", number] = post(made.address, "/answer", {"id": number, "y": "acc"}).text
         made.send_signal(signal.SIGKILL)
         made.wait(30)
-    with process(tmp_path, "--like", "car") as made:
+    with process(tmp_path, "--port", 0, "--journal", "run.db", "--like", "car") as made:
         assert "goes on after 12 questions and 12 answers" in made.stderr.readline()
         for (path, number), text in told.items():
             message = {"id": number, "x": CAR} if path == "/ask" else {"id": number, "y": "acc"}
@@ -106,23 +87,13 @@ def test_check_says_what_would_run_and_a_journal_of_another_form_is_refused(tmp_
     Path("run.toml").write_text(
         '[source]\nclasses = ["no", "yes"]\nfeatures = ["a", "b"]\n[journal]\npath = "run.db"\n'
     )
-    told = CliRunner().invoke(cli.main, ["serve", "--config", "run.toml", "--check"])
-    assert told.exit_code == 0, told.output
+    told = well(CliRunner().invoke(cli.main, ["serve", "--config", "run.toml", "--check"]))
     assert "classes: 'no', 'yes'\njournal: run.db, a new one" in told.output
     lines = "".join(json.dumps({"id": i, "x": [i % 3, 1], "y": ("no", "yes")[i % 2]}) + "\n" for i in range(5))
     Path("in.jsonl").write_text(lines)
     run = [
-        "run",
-        "--source",
-        "jsonl:in.jsonl",
-        "--end",
-        "--classes",
-        "no,yes",
-        "--features",
-        "a,b",
-        "--journal",
-        "run.db",
-    ]
+        "run", "--source", "jsonl:in.jsonl", "--end", "--classes", "no,yes", "--features", "a,b", "--journal", "run.db",
+    ]  # fmt: skip
     assert CliRunner().invoke(cli.main, [*run, "--quiet", "--out", "out"]).exit_code == 0
     told = CliRunner().invoke(cli.main, ["serve", "--config", "run.toml", "--check"])
     assert "goes on after 5 questions and 5 answers" in told.output

@@ -1,7 +1,5 @@
 """The campaign itself: each attack makes its trials, what is planted is counted, and a worker may die or hang."""
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import os

@@ -1,7 +1,5 @@
 """One contract for every public class: a new one without an entry here makes these tests fail."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle
@@ -43,12 +41,9 @@ PARAMETERS = {
     "MultiscaleRBF": lambda: [venn.machines.MultiscaleRBF(), venn.machines.MultiscaleRBF(0.5, (1.0, 3.0))],
     "Linear": lambda: [venn.Linear()],
     "Polynomial": lambda: [venn.machines.Polynomial(2), venn.machines.Polynomial(3, 0.5, 0.0)],
-    "Argmax": lambda: [venn.Argmax()],
-    "RowMean": lambda: [venn.prediction.RowMean()],
-    "Maximin": lambda: [venn.prediction.Maximin()],
-    "CategoryClass": lambda: [venn.prediction.CategoryClass()],
-    "LeaveOneOut": lambda: [venn.LeaveOneOut(venn.Argmax())],
-    "TopTwo": lambda: [venn.taxonomies.TopTwo()],
+    "Argmax": lambda: [venn.Argmax()], "RowMean": lambda: [venn.prediction.RowMean()],
+    "Maximin": lambda: [venn.prediction.Maximin()], "CategoryClass": lambda: [venn.prediction.CategoryClass()],
+    "LeaveOneOut": lambda: [venn.LeaveOneOut(venn.Argmax())], "TopTwo": lambda: [venn.taxonomies.TopTwo()],
     "Threshold": lambda: [venn.taxonomies.Threshold(), venn.taxonomies.Threshold(0.5)],
     "RunnerUp": lambda: [venn.taxonomies.RunnerUp(), venn.taxonomies.RunnerUp(0.5)],
     "Gap": lambda: [venn.taxonomies.Gap(), venn.taxonomies.Gap(0.25)],
@@ -57,8 +52,7 @@ PARAMETERS = {
     "ScoreBins": lambda: [venn.taxonomies.ScoreBins(), venn.taxonomies.ScoreBins(5)],
     "Grouped": lambda: [venn.taxonomies.Grouped(0, venn.Argmax()), venn.taxonomies.Grouped(1, venn.Argmax())],
     "TopScoreBins": lambda: [venn.taxonomies.TopScoreBins([0.0]), venn.taxonomies.TopScoreBins([-1.0, 1.0])],
-    "LogMerge": lambda: [venn.maps.LogMerge()],
-    "BrierMerge": lambda: [venn.maps.BrierMerge()],
+    "LogMerge": lambda: [venn.maps.LogMerge()], "BrierMerge": lambda: [venn.maps.BrierMerge()],
     "ConstantSteps": lambda: [venn.predictors.ConstantSteps(), venn.predictors.ConstantSteps(0.1)],
     "DecayingSteps": lambda: [venn.predictors.DecayingSteps(), venn.predictors.DecayingSteps(0.1, 0.7)],
     "PrefixRestart": lambda: [venn.schedules.PrefixRestart(), venn.schedules.PrefixRestart(10, 1.5, 100)],
@@ -76,13 +70,11 @@ PARAMETERS = {
         venn.nonconformity.APS(randomised=False, seed=3),
     ],
     "RAPS": lambda: [venn.nonconformity.RAPS(), venn.nonconformity.RAPS(0.0, 2, leave_one_out=False, seed=3)],
-    "EqualWidth": lambda: [venn.maps.EqualWidth()],
-    "EqualFrequency": lambda: [venn.maps.EqualFrequency()],
+    "EqualWidth": lambda: [venn.maps.EqualWidth()], "EqualFrequency": lambda: [venn.maps.EqualFrequency()],
     "Platt": lambda: [venn.maps.Platt()],
     "Binning": lambda: [venn.maps.Binning(), venn.maps.Binning(50, venn.maps.EqualFrequency(), laplace=True)],
     "Isotonic": lambda: [venn.maps.Isotonic(), venn.maps.Isotonic("linear")],
-    "BetaCalibration": lambda: [venn.maps.BetaCalibration()],
-    "Temperature": lambda: [venn.maps.Temperature()],
+    "BetaCalibration": lambda: [venn.maps.BetaCalibration()], "Temperature": lambda: [venn.maps.Temperature()],
     "CrossVennAbers": lambda: [venn.adapters.CrossVennAbers(), venn.adapters.CrossVennAbers(venn.maps.BrierMerge())],
     "OneVsAll": lambda: [venn.maps.OneVsAll(venn.maps.Platt()), venn.maps.OneVsAll(venn.maps.Binning())],
     "PriorShift": lambda: [
@@ -95,8 +87,7 @@ PARAMETERS = {
     ],
     "LogLinear": lambda: [venn.shifts.LogLinear([1.0]), venn.shifts.LogLinear([1.0, 2.0], 0.5)],
     "Floor": lambda: [venn.monitors.Floor(0.9), venn.monitors.Floor(0.8, of="coverage", level=0.1)],
-    "Lot": lambda: [venn.online.Lot(0.1), venn.online.Lot(0.5, seed=3)],
-    "Accuracy": lambda: [venn.monitors.Accuracy()],
+    "Lot": lambda: [venn.online.Lot(0.1), venn.online.Lot(0.5, seed=3)], "Accuracy": lambda: [venn.monitors.Accuracy()],
     "Coverage": lambda: [venn.monitors.Coverage(), venn.monitors.Coverage(0.2)],
     "Cost": lambda: [
         venn.monitors.Cost({"a": {"a": 0, "b": 1}, "b": {"a": 2, "b": 0}}),
@@ -104,8 +95,7 @@ PARAMETERS = {
     ],
     "WorstCase": lambda: [venn.decisions.WorstCase()],
     "Hurwicz": lambda: [venn.decisions.Hurwicz(), venn.decisions.Hurwicz(0.25)],
-    "LeastRegret": lambda: [venn.decisions.LeastRegret()],
-    "MeanCost": lambda: [venn.decisions.MeanCost()],
+    "LeastRegret": lambda: [venn.decisions.LeastRegret()], "MeanCost": lambda: [venn.decisions.MeanCost()],
     "TrainingScores": lambda: [venn.predictors.TrainingScores()],
     "LeaveOneOutScores": lambda: [venn.predictors.LeaveOneOutScores()],
     "HeldOutScores": lambda: [
@@ -116,7 +106,7 @@ PARAMETERS = {
         venn.predictors.CrossFittedScores(),
         venn.predictors.CrossFittedScores(5, 1, last=100),
     ],
-}
+}  # fmt: skip
 MACHINES = {
     "OneVsAllSVM": machine,
     "LeastSquaresSVM": squares,
@@ -165,7 +155,7 @@ INDUCTIVE = {
 PREDICTORS |= INDUCTIVE
 # Around an estimator, which no file holds.
 REFITTED = {
-    "Refitted": lambda: venn.predictors.Refitted(GaussianNB(), CLASSES, schedule=venn.schedules.PrefixRestart(first=6)),
+    "Refitted": lambda: venn.predictors.Refitted(GaussianNB(), CLASSES, schedule=venn.schedules.PrefixRestart(first=6))
 }
 ALL_PREDICTORS = PREDICTORS | REFITTED
 PREDICTIONS = {
@@ -177,8 +167,7 @@ PREDICTIONS = {
 TESTED_ELSEWHERE = {
     **dict.fromkeys(("BenchRow", "Scenario"), "plain values, test_bench.py"),
     **dict.fromkeys(("Episode", "Episodes", "Moment", "Watches", "Watching"), "what changed, test_episodes.py"),
-    "Asked": "a pair, test_floor.py",
-    "Account": "counts, test_selective.py",
+    "Asked": "a pair, test_floor.py", "Account": "counts, test_selective.py",
     "Selective": "counts what it is asked, test_selective.py",
     "SelectiveAnswer": "what a Selective says, test_selective.py",
     "SelectiveAnswers": "what a Selective says of many, test_selective.py",
@@ -187,17 +176,8 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(("Stack", "Refits", "ScorerForecast"), "what a forecaster trains, test_stack.py"),
     **dict.fromkeys(
         (
-            "KernelRidge",
-            "Lines",
-            "FrozenRegressor",
-            "FrozenQuantiles",
-            "FrozenDistribution",
-            "ConformalDistribution",
-            "ConformalIntervals",
-            "InductiveDistribution",
-            "InductiveIntervals",
-            "AdaptiveIntervals",
-            "GaussianProcess",
+            "KernelRidge", "Lines", "FrozenRegressor", "FrozenQuantiles", "FrozenDistribution", "ConformalDistribution",
+            "ConformalIntervals", "InductiveDistribution", "InductiveIntervals", "AdaptiveIntervals", "GaussianProcess",
         ),
         "for numbers, test_numbers_contract.py",
     ),
@@ -231,31 +211,24 @@ TESTED_ELSEWHERE = {
     ),
     "DistributionMixture": "of distributions, test_distribution_mixture.py",
     "Online": "a predictor at work, test_late_labels.py and test_journal.py",
-    "Journal": "what it writes, test_journal.py",
-    "Watch": "what others read, test_journal.py",
-    "JournalError": "an exception, test_journal.py",
-    "NotConverged": "an exception, tested below",
-    "ScaleWarning": "a warning, test_machine_scale.py",
-    "FrozenScorer": "a scorer that learns nothing, test_frozen.py",
+    "Journal": "what it writes, test_journal.py", "Watch": "what others read, test_journal.py",
+    "JournalError": "an exception, test_journal.py", "NotConverged": "an exception, tested below",
+    "ScaleWarning": "a warning, test_machine_scale.py", "FrozenScorer": "a scorer that learns nothing, test_frozen.py",
     "VennAbers": "a calibrator, test_abers.py",
     "ProbabilitySVC": "an estimator, which keeps scikit-learn's contract, test_svc.py",
     "ForecasterClassifier": "an estimator, test_forecaster_adapters.py",
     "Outlooks": "what a forecaster says of many objects, test_predict_many.py",
     "ConformalRegressor": "an estimator, test_regressor.py",
     **dict.fromkeys(("IntervalScorer", "CRPSScorer", "CoverageScorer"), "scores of estimators, test_regressor.py"),
-    "VennClassifier": "an estimator, test_classifiers.py",
-    "ConformalClassifier": "an estimator, test_classifiers.py",
-    "VennAbersCalibrator": "an estimator, test_calibrator.py",
-    "RiverClassifier": "for river, test_river.py",
+    "VennClassifier": "an estimator, test_classifiers.py", "ConformalClassifier": "an estimator, test_classifiers.py",
+    "VennAbersCalibrator": "an estimator, test_calibrator.py", "RiverClassifier": "for river, test_river.py",
     **dict.fromkeys(("RiverRegressor", "RegressorFromRiver"), "numbers in river, test_regressor.py"),
     "FromRiver": "a model of river's, which save cannot keep, test_river.py",
-    "Tuning": "what tune found, test_tuning.py",
-    "Scorecard": "sums over blocks of predictions, test_merging.py",
+    "Tuning": "what tune found, test_tuning.py", "Scorecard": "sums over blocks of predictions, test_merging.py",
     "SetScorecard": "sums over blocks of prediction sets, test_merging.py",
     "Record": "what a replay leaves, test_online.py",
-    "Curves": "columns of a record, test_online.py",
-    "PerStep": "columns of a record, test_online.py",
-}
+    "Curves": "columns of a record, test_online.py", "PerStep": "columns of a record, test_online.py",
+}  # fmt: skip
 EXACT = (
     "TransductiveVenn",
     "TransductiveVennAbers",
@@ -538,35 +511,17 @@ class Frame:
 
 
 BAD_OBJECTS = {
-    "NaN": [0.0, np.nan],
-    "infinity": [np.inf, 0.0],
-    "too long": [0.0, 1.0, 2.0],
-    "too short": [0.0],
-    "two-dimensional": [[0.0, 1.0]],
-    "no dimension": 1.0,
-    "empty": [],
-    "string": "ab",
-    "strings": ["1", "2"],
-    "none": None,
-    "holding none": [None, 1.0],
-    "ragged": [[0.0], [1.0, 2.0]],
-    "complex": [1j, 0.0],
-    "mapping": {"p": 0.0, "q": 1.0},
-    "set": {0.0, 1.0},
+    "NaN": [0.0, np.nan], "infinity": [np.inf, 0.0], "too long": [0.0, 1.0, 2.0], "too short": [0.0],
+    "two-dimensional": [[0.0, 1.0]], "no dimension": 1.0, "empty": [], "string": "ab", "strings": ["1", "2"],
+    "none": None, "holding none": [None, 1.0], "ragged": [[0.0], [1.0, 2.0]], "complex": [1j, 0.0],
+    "mapping": {"p": 0.0, "q": 1.0}, "set": {0.0, 1.0},
     "dates": np.array(["2020-01-01", "2020-01-02"], "datetime64[D]"),
-    "masked": np.ma.masked_array([0.0, 1.0], mask=[False, True]),
-    "table": Frame(),
-}
+    "masked": np.ma.masked_array([0.0, 1.0], mask=[False, True]), "table": Frame(),
+}  # fmt: skip
 BAD_LABELS = {
-    "unknown": "d",
-    "a code": 0,
-    "none": None,
-    "NaN": float("nan"),
-    "list": ["a"],
-    "array": np.array(["a", "b"]),
-    "mapping": {},
-    "upper case": "A",
-}
+    "unknown": "d", "a code": 0, "none": None, "NaN": float("nan"), "list": ["a"], "array": np.array(["a", "b"]),
+    "mapping": {}, "upper case": "A",
+}  # fmt: skip
 
 
 def refused(subject, bad_x=None, bad_y=None):

@@ -1,7 +1,5 @@
 """What each class declares of its parameters is what its constructor refuses: tested from the declarations."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import re
@@ -38,15 +36,13 @@ REFUSED = {
     "checked_gamma": ([0, -1.0, math.nan, math.inf, HUGE, "wide"], [None, True, [0.5]]),
     "_checked_kernels": ([[]], ["rbf", [venn.RBF(1.0), 3], None]),
     "checked_penalties": ([*OF_NUMBERS_ABOVE_ZERO[0], (1e-301,)], OF_NUMBERS_ABOVE_ZERO[1]),
-    "several_positive": OF_NUMBERS_ABOVE_ZERO,
-    "ascending": ([(0,), (5, 5), (7, 3)], ["ab", 5, (1.5,), (True,)]),
+    "several_positive": OF_NUMBERS_ABOVE_ZERO, "ascending": ([(0,), (5, 5), (7, 3)], ["ab", 5, (1.5,), (True,)]),
     "rising": ([(), (0.1, 0.1), (0.2, 0.1), (0.0,), (math.nan,)], [*NO_SEQUENCES, (True,)]),
     "increasing": ([(), (1.0, 1.0), (2.0, 1.0), (math.inf,), (math.nan,), (HUGE,)], [*NO_SEQUENCES, ("x",)]),
-    "probabilities": PROBABILITIES,
-    "_rate": ([0.0, 1.1, -HUGE, HUGE, math.nan], list(NO_NUMBERS)),
+    "probabilities": PROBABILITIES, "_rate": ([0.0, 1.1, -HUGE, HUGE, math.nan], list(NO_NUMBERS)),
     "_rates": ([(0.1, math.nan), (0.1, -HUGE), (0.1, 0.0), (1.1,)], [*NO_SEQUENCES, (), (True,)]),
     "_fine": ([1, 4097, HUGE], [*NO_NUMBERS, 2.0]),
-}
+}  # fmt: skip
 OF_CLASSES = {
     "checked_class_weights": lambda c: (
         [(1.0,) * (c - 1), (1.0,) * (c + 1), (0,) * c],
@@ -98,16 +94,12 @@ DECLARED |= {
         venn.Monitor(["no", "yes"]),
     ),
     "Drift": lambda: venn.monitors.Drift(venn.monitors.AmongAll(size=20)),
-    "AmongAll": lambda: venn.monitors.AmongAll(size=20),
-    "Smoothing": lambda: venn.smoothing.Smoothing(1),
-    "OneClass": lambda: venn.monitors.OneClass("no", 0),
-    "ClassShare": lambda: venn.monitors.ClassShare("no", 0),
-    "AgainstFirst": lambda: venn.monitors.AgainstFirst(20),
-    "Scorecard": lambda: venn.monitors.Scorecard(["no", "yes"]),
-    "SetScorecard": lambda: venn.monitors.SetScorecard(["no", "yes"]),
-    "AdaptiveIntervals": OF_NUMBERS["adaptive"],
+    "AmongAll": lambda: venn.monitors.AmongAll(size=20), "Smoothing": lambda: venn.smoothing.Smoothing(1),
+    "OneClass": lambda: venn.monitors.OneClass("no", 0), "ClassShare": lambda: venn.monitors.ClassShare("no", 0),
+    "AgainstFirst": lambda: venn.monitors.AgainstFirst(20), "Scorecard": lambda: venn.monitors.Scorecard(["no", "yes"]),
+    "SetScorecard": lambda: venn.monitors.SetScorecard(["no", "yes"]), "AdaptiveIntervals": OF_NUMBERS["adaptive"],
     "GaussianProcess": OF_NUMBERS["GaussianProcess"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DECLARED)
@@ -135,14 +127,8 @@ def test_enough_is_declared_for_that():
     assert len(DECLARED) > 80
     assert sum(field.check is not None for make in DECLARED.values() for field in make().declared) > 220
     assert {
-        "Power",
-        "Monitor",
-        "Prefix",
-        "Conformal",
-        "InductiveConformal",
-        "InductiveDistribution",
-        "PriorShift",
-    } <= DECLARED.keys()
+        "Power", "Monitor", "Prefix", "Conformal", "InductiveConformal", "InductiveDistribution", "PriorShift",
+    } <= DECLARED.keys()  # fmt: skip
 
 
 def test_a_class_of_ones_own_has_a_name_of_its_own_and_may_be_defined_again(tmp_path):

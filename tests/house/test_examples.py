@@ -1,7 +1,5 @@
 """The examples run as they stand, and what the README and the first steps print is what they say."""
 
-from __future__ import annotations
-
 import importlib.util
 import pathlib
 import re

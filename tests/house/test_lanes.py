@@ -1,7 +1,5 @@
 """The quick lane and the order of the tests follow from measured durations; no public class is left out."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the commands that measure the tests rest on: mutants are what they say, and quick tests come first."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """A class name stands once in the product: what a reader looks up is one thing."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from pathlib import Path

@@ -67,11 +67,9 @@ SUBJECTS = {
 
 
 MODELS = {  # which a file lacks
-    "inductive, frozen": lambda: [fitted()],
-    "given quantiles": lambda: [[fitted(), fitted()]],
-    "given quantiles, two-sided": lambda: [pair()],
-    "given distribution": lambda: [pair(), norm],
-}
+    "inductive, frozen": lambda: [fitted()], "given quantiles": lambda: [[fitted(), fitted()]],
+    "given quantiles, two-sided": lambda: [pair()], "given distribution": lambda: [pair(), norm],
+}  # fmt: skip
 
 
 def stream(seed=0, n=30):
@@ -166,16 +164,10 @@ def test_predictors_of_classes_refuse_numbers(make):
 @pytest.mark.parametrize(
     "name",
     [
-        "InductiveDistribution",
-        "inductive, scaled",
-        "inductive, frozen",
-        "inductive, grouped",
-        "given quantiles",
-        "given quantiles, two-sided",
-        "given distribution",
-        "two-sided",
+        "InductiveDistribution", "inductive, scaled", "inductive, frozen", "inductive, grouped", "given quantiles",
+        "given quantiles, two-sided", "given distribution", "two-sided",
     ],
-)
+)  # fmt: skip
 def test_blocks_are_the_predictions_one_by_one(name):
     X, y = stream(5)
     one_by_one, at_once = SUBJECTS[name](), SUBJECTS[name]()
@@ -190,18 +182,13 @@ def test_blocks_are_the_predictions_one_by_one(name):
 
 
 OF_CLASSES = {
-    "transductive venn": venn.TransductiveVenn,
-    "transductive abers": venn.TransductiveVennAbers,
-    "transductive conformal": venn.Conformal,
-    "training scores": lambda machine: venn.ScoreCalibrator(machine, Platt()),
+    "transductive venn": venn.TransductiveVenn, "transductive abers": venn.TransductiveVennAbers,
+    "transductive conformal": venn.Conformal, "training scores": lambda machine: venn.ScoreCalibrator(machine, Platt()),
     "leave-one-out scores": lambda machine: venn.ScoreCalibrator(machine, Platt(), LeaveOneOutScores()),
-    "venn": venn.InductiveVenn,
-    "abers": venn.InductiveVennAbers,
-    "conformal": venn.InductiveConformal,
-    "cross": CrossVenn,
-    "held out": lambda machine: venn.ScoreCalibrator(machine, Platt(), HeldOutScores()),
+    "venn": venn.InductiveVenn, "abers": venn.InductiveVennAbers, "conformal": venn.InductiveConformal,
+    "cross": CrossVenn, "held out": lambda machine: venn.ScoreCalibrator(machine, Platt(), HeldOutScores()),
     "cross-fitted": lambda machine: venn.ScoreCalibrator(machine, Platt(), CrossFittedScores()),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("make", OF_CLASSES.values(), ids=OF_CLASSES)

@@ -1,7 +1,5 @@
 """What is imported when, what the public names are, what is said before loops are compiled."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

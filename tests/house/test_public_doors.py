@@ -29,21 +29,17 @@ def number_machine():
 
 
 MODELS = {
-    "hinge": machine,
-    "least squares": lambda: venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=CLASSES),
-    "ridge": number_machine,
-    "window": lambda: venn.SlidingWindow(machine(), 5),
+    "hinge": machine, "least squares": lambda: venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=CLASSES),
+    "ridge": number_machine, "window": lambda: venn.SlidingWindow(machine(), 5),
     "venn": lambda: venn.TransductiveVenn(machine(), venn.Argmax()),
-    "abers": lambda: venn.TransductiveVennAbers(machine()),
-    "conformal": lambda: venn.Conformal(machine()),
+    "abers": lambda: venn.TransductiveVennAbers(machine()), "conformal": lambda: venn.Conformal(machine()),
     "distribution": lambda: venn.ConformalDistribution(number_machine()),
     "inductive venn-abers": lambda: venn.InductiveVennAbers(scorer()),
     "inductive conformal": lambda: venn.InductiveConformal(scorer()),
     "panel": lambda: venn.Panel(one=venn.TransductiveVennAbers(machine())),
-    "forecaster": lambda: venn.Forecaster(CLASSES),
-    "forecaster of numbers": lambda: venn.Forecaster(float),
+    "forecaster": lambda: venn.Forecaster(CLASSES), "forecaster of numbers": lambda: venn.Forecaster(float),
     "forecaster with a scorer": lambda: venn.Forecaster(scorer=fitted()),
-}
+}  # fmt: skip
 NUMBERS = ("ridge", "distribution", "forecaster of numbers")
 EVERY = pytest.mark.parametrize("name", MODELS)
 

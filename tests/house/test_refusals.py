@@ -1,7 +1,5 @@
 """Arguments that nobody should give: refused in words that name the parameter, without a warning, whatever they are."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 

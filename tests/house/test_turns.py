@@ -1,7 +1,5 @@
 """Threads that share a model take turns: each answer is one that a single thread may get, whatever others do."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import inspect

@@ -1,7 +1,5 @@
 """A user's program. mypy reads it as strictly as it reads the packages, so that what is declared is also what comes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import assert_type
 

@@ -1,7 +1,5 @@
 """Public names are what they say, whatever was imported before them."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

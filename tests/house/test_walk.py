@@ -1,7 +1,5 @@
 """The table of what a step goes through counts calls, files and moves."""
 
-from __future__ import annotations
-
 import venn
 from tools.walk import Walk, walked
 

@@ -1,7 +1,5 @@
 """Compiled counting against plain numpy, on scores that are mostly tied."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from naive.venn import on_grid

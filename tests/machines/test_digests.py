@@ -1,7 +1,5 @@
 """Digests of objects: what is equal has equal ones, in full or sparse; nothing else has, nor do they show a pattern."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

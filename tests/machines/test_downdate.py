@@ -1,7 +1,5 @@
 """Unlearning in the least-squares machine: what is left is what was never learned with the others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from conftest import KERNELS, OBJECTS, halved, labels, learned, objects, same_answer
@@ -221,10 +219,8 @@ def test_what_cannot_be_certified_changes_nothing(place):
     machine = learned(venn.LeastSquaresSVM(kernel, 10.0, range(2)), X, y)
     machine._system.before = None  # else the last would be dropped without a check
     factor, scores, leave_one_out = (
-        machine._system.solution.factor.copy(),
-        machine.bag.scores,
-        machine.leave_one_out_bag.scores,
-    )
+        machine._system.solution.factor.copy(), machine.bag.scores, machine.leave_one_out_bag.scores,
+    )  # fmt: skip
     kernel.sign = -1.0
     with pytest.raises(venn.machines.NotConverged, match="kernel must be positive semidefinite"):
         machine.unlearn_one(place)

@@ -1,7 +1,5 @@
 """One step beyond what is allowed is refused; parts whose faults the whole corrects or seldom shows are right alone."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
@@ -116,12 +114,10 @@ def test_a_deque_keeps_its_length():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"every": 0}, "every must be an integer >= 1, got 0"),
-        ({"share": 0}, "share must be a number in"),
-        ({"share": 1.01}, "share must be a number in"),
-        ({"largest": -1}, "largest must be an integer >= 0, got -1"),
+        ({"every": 0}, "every must be an integer >= 1, got 0"), ({"share": 0}, "share must be a number in"),
+        ({"share": 1.01}, "share must be a number in"), ({"largest": -1}, "largest must be an integer >= 0, got -1"),
     ],
-)
+)  # fmt: skip
 def test_a_journal_one_step_beyond(tmp_path, given, says):
     with pytest.raises(ValueError, match=says):
         venn.online.Journal(tmp_path / "run.db", **given)

@@ -1,7 +1,5 @@
 """Least squares and its kin are right or refuse, however hostile the objects are: compared with rational arithmetic."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Given scorers in a stream: an object is scored once, and in a block as alone where that is known."""
 
-from __future__ import annotations
-
 import warnings
 from contextlib import nullcontext
 
@@ -49,15 +47,13 @@ def foreign(package, name, **options):
 
 
 ROW_BY_ROW = {
-    "hist": boosted,
-    "gradient": lambda: GradientBoostingClassifier(n_estimators=10, random_state=0),
+    "hist": boosted, "gradient": lambda: GradientBoostingClassifier(n_estimators=10, random_state=0),
     "forest": lambda: RandomForestClassifier(25, random_state=0),
-    "extra": lambda: ExtraTreesClassifier(25, random_state=0),
-    "tree": lambda: DecisionTreeClassifier(random_state=0),
+    "extra": lambda: ExtraTreesClassifier(25, random_state=0), "tree": lambda: DecisionTreeClassifier(random_state=0),
     "scaled": lambda: make_pipeline(StandardScaler(), MinMaxScaler(), boosted()),
     "lightgbm": lambda: foreign("lightgbm", "LGBMClassifier", verbose=-1),
     "xgboost": lambda: foreign("xgboost", "XGBClassifier"),
-}
+}  # fmt: skip
 NOT_KNOWN = {
     "threads": lambda: RandomForestClassifier(5, n_jobs=2),
     "network": lambda: MLPClassifier((5,), max_iter=5),
@@ -240,12 +236,10 @@ def test_an_error_of_the_estimator_comes_in_its_turn():
 
 def panel(scorer):
     return venn.Panel(
-        venn=InductiveVenn(scorer),
-        abers=InductiveVennAbers(scorer),
-        sets=InductiveConformal(scorer),
+        venn=InductiveVenn(scorer), abers=InductiveVennAbers(scorer), sets=InductiveConformal(scorer),
         platt=ScoreCalibrator(scorer, Platt(), HeldOutScores()),
         few=Balanced(InductiveVenn(scorer), keep=(0.5, 1.0, 1.0)),
-    )
+    )  # fmt: skip
 
 
 def outcome(prediction):
@@ -290,11 +284,9 @@ def test_what_comes_before_an_error_of_the_events_counts():
 
 
 MODELS = {
-    "venn": InductiveVenn,
-    "abers": InductiveVennAbers,
-    "sets": InductiveConformal,
+    "venn": InductiveVenn, "abers": InductiveVennAbers, "sets": InductiveConformal,
     "balanced": lambda scorer: Balanced(InductiveVenn(scorer), keep=(0.5, 1.0, 1.0)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODELS)

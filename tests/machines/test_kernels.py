@@ -1,7 +1,5 @@
 """The kernel of several widths: its definition, sparse rows, flat kernels, machines on it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

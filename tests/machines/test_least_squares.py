@@ -1,7 +1,5 @@
 """The least-squares machine against fits from nothing, leave-one-out by leaving one out."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -108,12 +106,10 @@ def test_what_has_gone_wrong_is_found_and_built_again(what):
 @pytest.mark.parametrize(
     ("kernel", "scale", "C"),
     [
-        (venn.Linear(), 300.0, 1.0),
-        (venn.Linear(), 1.0, 1e4),
-        (venn.machines.Polynomial(2), 3.0, 1.0),
+        (venn.Linear(), 300.0, 1.0), (venn.Linear(), 1.0, 1e4), (venn.machines.Polynomial(2), 3.0, 1.0),
         (venn.RBF(0.5), 1.0, 1e5),
     ],
-)
+)  # fmt: skip
 def test_large_products_of_kernel_and_penalty(kernel, scale, C):
     rng = np.random.default_rng(0)
     X = scale * rng.integers(-4, 5, size=(130, 3))

@@ -1,7 +1,5 @@
 """The exact one-against-all machine: against the definition after every step, and by its invariants."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 
@@ -160,13 +158,9 @@ def test_an_object_that_a_screened_path_could_miss():
 
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
-    seed=st.integers(0, 2**32 - 1),
-    kernel=st.sampled_from(list(KERNELS)),
-    kind=st.sampled_from(OBJECTS),
-    sequence=st.sampled_from(LABELS),
-    C=st.sampled_from([1e-3, 0.05, 1.0, 10.0, 1e3]),
-    c=st.integers(2, 4),
-)
+    seed=st.integers(0, 2**32 - 1), kernel=st.sampled_from(list(KERNELS)), kind=st.sampled_from(OBJECTS),
+    sequence=st.sampled_from(LABELS), C=st.sampled_from([1e-3, 0.05, 1.0, 10.0, 1e3]), c=st.integers(2, 4),
+)  # fmt: skip
 def test_scores_match_the_definition_on_small_streams(seed, kernel, kind, sequence, C, c):
     rng = np.random.default_rng(seed)
     X = objects(kind, rng, 9)

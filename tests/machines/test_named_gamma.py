@@ -1,7 +1,5 @@
 """Kernels whose gamma has a name: "auto" is one over the number of features, "scale" needs a known variance."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

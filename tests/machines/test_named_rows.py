@@ -1,7 +1,5 @@
 """Rows whose values have names: whatever a field is called, it goes by its name, or is refused by one sentence."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from dataclasses import make_dataclass
 

@@ -1,7 +1,5 @@
 """The order in which examples came, or went, shows in no machine: scores of many orders of one hostile bag agree."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A refused step changes nothing: a refusal is forced inside every call that may refuse, with one feature too."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -40,20 +38,15 @@ def bank(scale=None):
 
 
 MACHINES = {
-    "LeastSquaresSVM": machine,
-    "KernelRidge": ridge,
-    "Bank": bank,
-    "Member": lambda: Member(bank(), 1),
-    "Mixture": lambda: Mixture(bank()),
-    "window on LeastSquaresSVM": lambda: venn.SlidingWindow(machine(), SIZE),
+    "LeastSquaresSVM": machine, "KernelRidge": ridge, "Bank": bank, "Member": lambda: Member(bank(), 1),
+    "Mixture": lambda: Mixture(bank()), "window on LeastSquaresSVM": lambda: venn.SlidingWindow(machine(), SIZE),
     "window on KernelRidge": lambda: venn.SlidingWindow(ridge(), SIZE),
-    "window on Bank": lambda: venn.SlidingWindow(bank(), SIZE),
-    "scaled": lambda: machine(scale=4),
+    "window on Bank": lambda: venn.SlidingWindow(bank(), SIZE), "scaled": lambda: machine(scale=4),
     "scaled Bank": lambda: bank(scale=venn.Scale(4, teach=True)),
     "scaled KernelRidge": lambda: ridge(scale=venn.Scale(4, teach=True)),
     "window on a scaled one": lambda: venn.SlidingWindow(machine(scale=4), SIZE),
     "Member of a window": lambda: Member(venn.SlidingWindow(bank(), SIZE), 0),
-}
+}  # fmt: skip
 
 
 def objects(d, n=24, seed=0):

@@ -1,7 +1,5 @@
 """A run goes on where numbers are rounded otherwise, says so once, and refuses whatever differs by more."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -13,12 +13,10 @@ import venn
 from venn.machines import batch_solve, block_pivoting
 
 KERNELS = {
-    "smooth": (venn.RBF(0.1), svm.rbf(0.1)),
-    "sharp": (venn.RBF(1.0), svm.rbf(1.0)),
-    "flat": (venn.RBF(1e-3), svm.rbf(1e-3)),
-    "linear": (venn.Linear(), svm.linear()),
+    "smooth": (venn.RBF(0.1), svm.rbf(0.1)), "sharp": (venn.RBF(1.0), svm.rbf(1.0)),
+    "flat": (venn.RBF(1e-3), svm.rbf(1e-3)), "linear": (venn.Linear(), svm.linear()),
     "cubic": (venn.machines.Polynomial(3, 0.5, 1.0), svm.polynomial(3, 0.5, 1.0)),
-}
+}  # fmt: skip
 ORDERS = ("one class, then the other", "sorted", "blocks", "random")
 CASES = [
     *((kernel, C, order) for kernel in ("smooth", "linear") for C in (1.0, 1000.0) for order in ORDERS),

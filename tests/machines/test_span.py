@@ -1,7 +1,5 @@
 """Leave-one-out scores: against their definition after every step, against machines solved without the example."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from conftest import KERNELS, LABELS, OBJECTS, car, halved, labels, learned, objects

@@ -1,7 +1,5 @@
 """Sparse objects: the same machine, to the last bits, as of dense ones; kept sparse; whatever form they come in."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
@@ -20,10 +18,7 @@ from venn.machines.store import ObjectStore
 from venn.machines.window import SlidingWindow
 
 KERNELS = {"linear": venn.Linear(), "rbf": venn.RBF(0.5), "quadratic": venn.machines.Polynomial(2)}
-MACHINES = {
-    "one vs all": venn.OneVsAllSVM,
-    "least squares": venn.LeastSquaresSVM,
-}
+MACHINES = {"one vs all": venn.OneVsAllSVM, "least squares": venn.LeastSquaresSVM}
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 every_machine = pytest.mark.parametrize("name", MACHINES)
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
@@ -324,14 +319,10 @@ def test_saved_loaded_copied_it_goes_on_to_the_last_bit(name, tmp_path):
 @pytest.mark.parametrize(
     ("part", "value"),
     [
-        ("indices", lambda a: a + 1000),
-        ("indices", lambda a: a[::-1].copy()),
-        ("values", lambda a: a * 0),
-        ("values", lambda a: a * np.nan),
-        ("stops", lambda a: a[::-1].copy()),
-        ("stops", lambda a: a + 1),
+        ("indices", lambda a: a + 1000), ("indices", lambda a: a[::-1].copy()), ("values", lambda a: a * 0),
+        ("values", lambda a: a * np.nan), ("stops", lambda a: a[::-1].copy()), ("stops", lambda a: a + 1),
     ],
-)
+)  # fmt: skip
 def test_sparse_rows_that_contradict_themselves_are_refused(part, value):
     from venn.machines.sparse import SparseRows
 

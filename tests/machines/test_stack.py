@@ -1,7 +1,5 @@
 """The stack and its parts: scores left out, shares, odds, what is shared, saved, refused; validity across trainings."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 
@@ -287,10 +285,7 @@ def test_what_cannot_be_fitted_is_named_and_the_stream_goes_on(monkeypatch):
         Stack([0, 1], landmarks=0)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("learned", 0), ("features", 2), ("fit", None), ("fit", 3)],
-)
+@pytest.mark.parametrize(("name", "value"), [("learned", 0), ("features", 2), ("fit", None), ("fit", 3)])
 def test_a_damaged_stack_is_refused(name, value):
     X, y = examples(40, c=2)
     stack = Stack([0, 1])

@@ -1,7 +1,5 @@
 """Objects with names and text go to a fitted estimator as rows of its table, whatever they come as."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 
@@ -66,12 +64,10 @@ def forms(frame):
     """Return each row in every form that an object may come in."""
     records = [dict(zip(NAMES, row, strict=True)) for row in frame.astype(object).to_numpy()]
     return {
-        "dict": [dict(reversed(one.items())) for one in records],
-        "row": [frame.iloc[i] for i in range(len(frame))],
-        "frame": [frame.iloc[[i]] for i in range(len(frame))],
-        "tuple": list(frame.itertuples(index=False)),
+        "dict": [dict(reversed(one.items())) for one in records], "row": [frame.iloc[i] for i in range(len(frame))],
+        "frame": [frame.iloc[[i]] for i in range(len(frame))], "tuple": list(frame.itertuples(index=False)),
         "values": [list(one.values()) for one in records],
-    }
+    }  # fmt: skip
 
 
 def said(estimator, X):
@@ -213,12 +209,10 @@ def town(x):
 @pytest.mark.parametrize(
     "x",
     [
-        {"city": "Århus", "age": 31, "kids": None},
-        {"age": 2.5, "kids": 1},
-        ["Oslo", None, 3, True],
+        {"city": "Århus", "age": 31, "kids": None}, {"age": 2.5, "kids": 1}, ["Oslo", None, 3, True],
         {"a" * k: "x" for k in range(1, 9)},
     ],
-)
+)  # fmt: skip
 def test_a_journal_keeps_objects_with_names(x):
     kept = copy_object(x)
     assert kept == x

@@ -1,7 +1,5 @@
 """Work side by side on threads: the same as in a loop, whatever goes wrong, and nothing left running."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -222,12 +220,10 @@ def fits():
         window.machine._system._solved(window.machine._system.ridge, None)
 
     return {
-        "stack": lambda: stack.fit_rows(X, codes),
-        "numbers": lambda: numbers.fit_rows(X, X[:, 0]),
-        "process": lambda: both_fitted(X, X[:, 0], None),
-        "machine": forgetting,
+        "stack": lambda: stack.fit_rows(X, codes), "numbers": lambda: numbers.fit_rows(X, X[:, 0]),
+        "process": lambda: both_fitted(X, X[:, 0], None), "machine": forgetting,
         "penalties": lambda: venn.tune([(x, int(k)) for x, k in zip(X, codes, strict=True)], classes=[0, 1]),
-    }
+    }  # fmt: skip
 
 
 USED = (

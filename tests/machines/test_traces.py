@@ -8,10 +8,7 @@ from centroids import NearestCentroid
 from conftest import objects, same_answer
 
 import venn
-from venn.machines import (
-    NotConverged,
-    SlidingWindow,
-)
+from venn.machines import NotConverged, SlidingWindow
 from venn.maps import Platt
 from venn.nonconformity import Margin
 from venn.predictors import Conformal, LeaveOneOutScores, ScoreCalibrator, TransductiveVennAbers

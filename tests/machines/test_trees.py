@@ -1,7 +1,5 @@
 """Walked trees answer as scikit-learn's estimators do, to the last bit, or leave the answer to these."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings
@@ -287,11 +285,9 @@ LEFT = {
     "a start of one's own": lambda: fitted(
         lambda: GradientBoostingClassifier(n_estimators=3, init=LogisticRegression())
     ),
-    "two outputs": two_outputs,
-    "a pipeline": lambda: fitted(lambda: make_pipeline(DecisionTreeClassifier())),
-    "not fitted": lambda: RandomForestClassifier(),
-    "no trees": lambda: fitted(LogisticRegression),
-}
+    "two outputs": two_outputs, "a pipeline": lambda: fitted(lambda: make_pipeline(DecisionTreeClassifier())),
+    "not fitted": lambda: RandomForestClassifier(), "no trees": lambda: fitted(LogisticRegression),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LEFT)
@@ -368,27 +364,19 @@ def replaced(name, value):
 
 
 DAMAGE = {
-    "a node that is its own child": spoiled("left", 3, 3),
-    "a node that goes back": spoiled("right", 4, 0),
-    "a child that is not there": spoiled("left", 0, 10**6),
-    "a leaf that is not there": spoiled("right", 0, -(10**6)),
-    "a root that is not there": spoiled("roots", 0, 10**6),
-    "a column that is not there": spoiled("columns", 0, 4),
-    "a column below 0": spoiled("columns", 0, -1),
-    "a set that is not there": spoiled("how", 0, 10**6),
+    "a node that is its own child": spoiled("left", 3, 3), "a node that goes back": spoiled("right", 4, 0),
+    "a child that is not there": spoiled("left", 0, 10**6), "a leaf that is not there": spoiled("right", 0, -(10**6)),
+    "a root that is not there": spoiled("roots", 0, 10**6), "a column that is not there": spoiled("columns", 0, 4),
+    "a column below 0": spoiled("columns", 0, -1), "a set that is not there": spoiled("how", 0, 10**6),
     "a set for a column of numbers": spoiled("columns", slice(None), 1),
-    "categories that are not there": spoiled("places", -1, 10**6),
-    "places out of order": spoiled("places", 1, 44),
-    "another word": replaced("link", "probit"),
-    "another type": replaced("left", np.zeros(3)),
+    "categories that are not there": spoiled("places", -1, 10**6), "places out of order": spoiled("places", 1, 44),
+    "another word": replaced("link", "probit"), "another type": replaced("left", np.zeros(3)),
     "too few leaves": replaced("leaves", np.zeros((1, 1))),
     "leaves of two columns": replaced("leaves", np.zeros((10**6, 2))),
-    "too few classes": replaced("start", np.zeros(2)),
-    "nothing": replaced("roots", np.zeros(0, np.int64)),
-    "sets of other size": replaced("sets", np.zeros((100, 4), np.uint32)),
-    "no array": replaced("thresholds", 3),
+    "too few classes": replaced("start", np.zeros(2)), "nothing": replaced("roots", np.zeros(0, np.int64)),
+    "sets of other size": replaced("sets", np.zeros((100, 4), np.uint32)), "no array": replaced("thresholds", 3),
     "no flag": replaced("single", 1),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DAMAGE)

@@ -1,7 +1,5 @@
 """Tuning on a prefix: leave-one-out in closed form against leaving one out."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -94,15 +92,13 @@ def left_out(machine):
 @pytest.mark.parametrize(
     "model",
     [
-        left_out,
-        lambda machine: left_out(machine.fresh()),
+        left_out, lambda machine: left_out(machine.fresh()),
         lambda machine: venn.Panel(
             abers=venn.TransductiveVennAbers(machine), platt=venn.ScoreCalibrator(machine, venn.maps.Platt())
         ),
-        venn.InductiveVenn,
-        venn.predictors.CrossVenn,
+        venn.InductiveVenn, venn.predictors.CrossVenn,
     ],
-)
+)  # fmt: skip
 def test_teaching_the_prefix_is_warned_of(model):
     stream = streams.load("car", shuffle=0)
     tuning = venn.tune(stream.take(50))
@@ -124,15 +120,11 @@ def test_a_bad_object_is_refused_by_the_machine_not_by_the_comparison():
 @pytest.mark.parametrize(
     ("form", "got"),
     [
-        (lambda X, y: (X, y), "an? ndarray in a tuple"),
-        (lambda X, y: [X, y], "an? ndarray in a list"),
-        (lambda X, y: (sparse.csr_array(X), y), "a csr_array in a tuple"),
-        (lambda X, y: X, "an? ndarray"),
-        (lambda X, y: "car", "a str"),
-        (lambda X, y: (X.tolist(), y.tolist()), r"\[\["),
-        (lambda X, y: None, "None"),
+        (lambda X, y: (X, y), "an? ndarray in a tuple"), (lambda X, y: [X, y], "an? ndarray in a list"),
+        (lambda X, y: (sparse.csr_array(X), y), "a csr_array in a tuple"), (lambda X, y: X, "an? ndarray"),
+        (lambda X, y: "car", "a str"), (lambda X, y: (X.tolist(), y.tolist()), r"\[\["), (lambda X, y: None, "None"),
     ],
-)
+)  # fmt: skip
 def test_arrays_are_no_pairs(form, got):
     prefix = prefix_of(6)
     X, y = np.array([x for x, _ in prefix]), np.array([label for _, label in prefix])

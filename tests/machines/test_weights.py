@@ -1,7 +1,5 @@
 """Weights of examples and of classes; machines of pairs: equal to their definitions under every hypothesis."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -14,10 +12,8 @@ import venn
 
 GAMMA = 0.5
 CLASS_WEIGHTS = {
-    "alike": (1.0, 1.0, 1.0),
-    "one apart": (0.5, 1.0, 1.0),
-    "all different": (0.5, 1.0, 2.0),
-}
+    "alike": (1.0, 1.0, 1.0), "one apart": (0.5, 1.0, 1.0), "all different": (0.5, 1.0, 2.0),
+}  # fmt: skip
 MACHINES = {
     "one vs all": (venn.OneVsAllSVM, naive.one_vs_all),
     "least squares": (venn.LeastSquaresSVM, naive.least_squares),

@@ -1,14 +1,12 @@
 """A window over any machine, its readers, and the predictor that starts it anew."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
 import numpy as np
 import pytest
 from centroids import NearestCentroid
-from conftest import labels, learned, objects, public
+from conftest import labels, learned, objects, public, refused
 from naive.coins import coin
 from scipy import stats
 
@@ -27,11 +25,9 @@ MACHINES = {
 }
 FORGETFUL = [name for name, make in MACHINES.items() if hasattr(make(), "unlearn_one")]
 READERS = {  # these compare scores on a grid, or not at all
-    "leave_one_out": lambda m: venn.TransductiveVenn(m),
-    "argmax": lambda m: venn.TransductiveVenn(m, venn.Argmax()),
-    "abers": lambda m: venn.TransductiveVennAbers(m),
-    "conformal": lambda m: venn.Conformal(m, smoothed=False),
-}
+    "leave_one_out": lambda m: venn.TransductiveVenn(m), "argmax": lambda m: venn.TransductiveVenn(m, venn.Argmax()),
+    "abers": lambda m: venn.TransductiveVennAbers(m), "conformal": lambda m: venn.Conformal(m, smoothed=False),
+}  # fmt: skip
 SCALERS = {  # equal scores that differ in their last bits may be mapped to anything: no ties for these
     "platt": lambda m: venn.ScoreCalibrator(m, venn.maps.Platt()),
     "isotonic": lambda m: venn.ScoreCalibrator(m, venn.maps.Isotonic(), venn.predictors.LeaveOneOutScores()),
@@ -238,20 +234,12 @@ class Whole:
     def hypotheses(self, x): ...
 
 
-@pytest.mark.parametrize(
-    ("machine", "size", "error", "message"),
-    [
-        (lambda: squares(3), 3, TypeError, "machine must be the machine itself, not a window on one, got "),
-        (Whole, 3, TypeError, "machine must be one that can forget, with a method 'unlearn_one'"),
-        (lambda: "SVM", 3, TypeError, "machine must be a machine object"),
-        (lambda: learned(MACHINES["squares"](), np.eye(3), CLASSES), 2, ValueError,
-         "machine must have learned at most size = 2 examples, got one of 3"),
-    ],
-    ids=["window", "no unlearn_one", "string", "too many"],
-)  # fmt: skip
-def test_what_is_no_window(machine, size, error, message):
-    with pytest.raises(error, match=message):
-        SlidingWindow(machine(), size)
+test_what_is_no_window = refused(lambda machine, size: SlidingWindow(machine(), size), [
+    (lambda: squares(3), 3, TypeError, "machine must be the machine itself, not a window on one, got "),
+    (Whole, 3, TypeError, "machine must be one that can forget, with a method 'unlearn_one'"),
+    (lambda: learned(MACHINES["squares"](), np.eye(3), CLASSES), 2, ValueError,
+     "machine must have learned at most size = 2 examples, got one of 3"),
+])  # fmt: skip
 
 
 def test_bad_input_changes_nothing():
@@ -317,13 +305,11 @@ def monitor(**options):
 
 
 BASES = {
-    "conformal": venn.Conformal,
-    "venn": venn.TransductiveVenn,
-    "abers": venn.TransductiveVennAbers,
+    "conformal": venn.Conformal, "venn": venn.TransductiveVenn, "abers": venn.TransductiveVennAbers,
     "platt": lambda m: venn.ScoreCalibrator(m, venn.maps.Platt()),
     "conformal within groups": lambda m: by_group(venn.Conformal(m), lambda x: bool(abs(x[0]) > 1)),
     "abers within groups": lambda m: by_group(venn.TransductiveVennAbers(m), lambda x: bool(abs(x[0]) > 1)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("keep", [0, 10])
@@ -409,19 +395,12 @@ def test_what_was_said_before_cannot_be_known_afterwards():
     assert (model.n, model.watching.n, model.machine.n) == (5, 4, 5)
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: Restarting(venn.TransductiveVenn(binary(9).machine), monitor()), TypeError,
-         "predictor must read a machine that can restart, a SlidingWindow, got TransductiveVenn"),
-        (lambda: Restarting(venn.InductiveVenn(binary(9)), monitor()), TypeError, "must read a machine that can"),
-        (lambda: Restarting(venn.Conformal(binary(9)), monitor(), 10), ValueError, "at most the size .*, 9, got 10"),
-    ],
-    ids=["no window", "inductive", "keeps too much"],
-)  # fmt: skip
-def test_what_cannot_restart(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
+test_what_cannot_restart = refused(None, [
+    (lambda: Restarting(venn.TransductiveVenn(binary(9).machine), monitor()), TypeError,
+     "predictor must read a machine that can restart, a SlidingWindow, got TransductiveVenn"),
+    (lambda: Restarting(venn.InductiveVenn(binary(9)), monitor()), TypeError, "must read a machine that can"),
+    (lambda: Restarting(venn.Conformal(binary(9)), monitor(), 10), ValueError, "at most the size .*, 9, got 10"),
+])  # fmt: skip
 
 
 # Validity ------------------------------------------------------------------------------------------------------------

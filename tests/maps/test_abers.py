@@ -1,7 +1,5 @@
 """Inductive Venn-Abers: equal to two isotonic refits after every insertion and deletion, ties included."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from fractions import Fraction
@@ -13,10 +11,7 @@ from naive import abers as naive
 from sklearn.isotonic import IsotonicRegression
 
 from venn._compiled import hull_tree, hulls
-from venn.maps import (
-    VennAbers,
-    venn_abers,
-)
+from venn.maps import VennAbers, venn_abers
 
 TOLERANCE = 1e-9
 
@@ -130,14 +125,12 @@ ORDERS = {
     "two heaps": lambda rng, n: rng.integers(0, 2, n) * 1e300 + rng.integers(0, 4, n),
 }
 LABELS = {
-    "noise": lambda rng, scores: rng.integers(0, 2, len(scores)),
-    "signal": signal,
+    "noise": lambda rng, scores: rng.integers(0, 2, len(scores)), "signal": signal,
     "rare": lambda rng, scores: (rng.random(len(scores)) < 0.01).astype(int),
-    "turns": lambda rng, scores: np.arange(len(scores)) % 2,
-    "ones": lambda rng, scores: np.ones(len(scores), int),
+    "turns": lambda rng, scores: np.arange(len(scores)) % 2, "ones": lambda rng, scores: np.ones(len(scores), int),
     "separated": lambda rng, scores: (scores > np.median(scores)).astype(int),
     "upside down": lambda rng, scores: (scores < np.median(scores)).astype(int),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("labels", "order"), halved(LABELS, ORDERS))

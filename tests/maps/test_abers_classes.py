@@ -1,7 +1,5 @@
 """Venn-Abers beyond one split and two classes: pairs merged, folds merged, several classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from naive import abers as naive

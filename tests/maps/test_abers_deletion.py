@@ -1,7 +1,5 @@
 """Venn-Abers that forgets: after any deletion it is, to the last bit, one that never learned the example."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from naive import abers as naive

@@ -1,7 +1,5 @@
 """Batch maps from scores to probabilities: equal to their definitions, and what they do at their edges."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings
@@ -22,35 +20,24 @@ from venn.maps.platt import Platt
 from venn.maps.temperature import Temperature
 
 BINARY = {
-    "Platt": Platt(),
-    "beta calibration": BetaCalibration(),
-    "bins": Binning(),
-    "frequency": Binning(50, EqualFrequency(), laplace=True),
-    "step": Isotonic(),
-    "interpolated": Isotonic("linear"),
-}
-SEVERAL = {
-    "temperature": Temperature(),
-    **{f"all {name}": OneVsAll(one) for name, one in BINARY.items()},
-}
+    "Platt": Platt(), "beta calibration": BetaCalibration(), "bins": Binning(),
+    "frequency": Binning(50, EqualFrequency(), laplace=True), "step": Isotonic(), "interpolated": Isotonic("linear"),
+}  # fmt: skip
+SEVERAL = {"temperature": Temperature(), **{f"all {name}": OneVsAll(one) for name, one in BINARY.items()}}
 # Each with its definition, and how exactly it must be met.
 ORACLES = {
     "Platt": (Platt(), naive.platt, 1e-9),
     "beta calibration": (BetaCalibration(), naive.beta_calibration, 1e-6),
     "width": (Binning(7), partial(naive.binning, bins=7, frequency=False, laplace=False), 1e-15),
     "width, laplace": (
-        Binning(4, laplace=True),
-        partial(naive.binning, bins=4, frequency=False, laplace=True),
-        1e-15,
+        Binning(4, laplace=True), partial(naive.binning, bins=4, frequency=False, laplace=True), 1e-15,
     ),
     "frequency": (
-        Binning(6, EqualFrequency()),
-        partial(naive.binning, bins=6, frequency=True, laplace=False),
-        1e-15,
+        Binning(6, EqualFrequency()), partial(naive.binning, bins=6, frequency=True, laplace=False), 1e-15,
     ),
     "step": (Isotonic(), partial(naive.isotonic, interpolation="step"), 1e-14),
     "interpolated": (Isotonic("linear"), partial(naive.isotonic, interpolation="linear"), 1e-14),
-}
+}  # fmt: skip
 SCORES = ("normal", "tied", "shifted", "wrong", "separable", "inverted", "middle")
 
 

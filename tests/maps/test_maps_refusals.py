@@ -1,7 +1,5 @@
 """What batch maps refuse: bad examples, scores, parameters and edges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_maps import BINARY, SEVERAL, binary_data, class_data

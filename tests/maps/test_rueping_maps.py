@@ -1,7 +1,5 @@
 """Maps of the studies: equal to their definitions, what they do at their edges, and at home in a scaler."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The maps of scaling one by one: Platt, isotonic and binning at their edges, by hand and against scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Alarms: equal to their definitions by brute force, false ones as seldom as the theorems say, true ones soon."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import pickle

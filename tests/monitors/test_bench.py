@@ -1,7 +1,5 @@
 """The bench of detectors: what it counts, and that river's stand on it beside ours."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -38,13 +36,10 @@ def test_false_alarms_delays_and_misses_are_counted():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: FloorWatch(0.8),
-        lambda: venn.Monitor(CLASSES),
-        lambda: together(["a"], CLASSES, objects=Drift()),
-        pytest.param("ADWIN", id="ADWIN"),
-        pytest.param("PageHinkley", id="PageHinkley"),
+        lambda: FloorWatch(0.8), lambda: venn.Monitor(CLASSES), lambda: together(["a"], CLASSES, objects=Drift()),
+        pytest.param("ADWIN", id="ADWIN"), pytest.param("PageHinkley", id="PageHinkley"),
     ],
-)
+)  # fmt: skip
 def test_each_sort_of_detector_finds_a_sudden_change(make):
     if isinstance(make, str):
         name, drift = make, pytest.importorskip("river.drift")

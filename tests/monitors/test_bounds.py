@@ -4,8 +4,6 @@ Statistical tests count streams with fixed seeds and compare with the exact bino
 is refused at LEVEL; a broken variant of each bound must be refused far beyond it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from centroids import NearestCentroid
@@ -38,14 +36,11 @@ DEFINITIONS = {
 }
 DATA = {
     "coins": lambda rng, n: rng.integers(0, 2, n).astype(float),
-    "rare": lambda rng, n: (rng.random(n) < 0.05).astype(float),
-    "ties": lambda rng, n: rng.integers(0, 5, n) / 4,
-    "uniform": lambda rng, n: rng.random(n),
-    "narrow": lambda rng, n: rng.beta(60, 20, n),
-    "zeros": lambda rng, n: np.zeros(n),
-    "ones": lambda rng, n: np.ones(n),
+    "rare": lambda rng, n: (rng.random(n) < 0.05).astype(float), "ties": lambda rng, n: rng.integers(0, 5, n) / 4,
+    "uniform": lambda rng, n: rng.random(n), "narrow": lambda rng, n: rng.beta(60, 20, n),
+    "zeros": lambda rng, n: np.zeros(n), "ones": lambda rng, n: np.ones(n),
     "change": lambda rng, n: np.where(np.arange(n) < n // 2, 1.0, 0.0),
-}
+}  # fmt: skip
 
 
 def too_many(count, trials, level):

@@ -1,7 +1,5 @@
 """Measures of calibration against their definitions, their laws by chance, and the bins that fill as a stream goes."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -269,12 +267,10 @@ BAD = {
     "above 1": ([0.5, 1.5], [0, 1], "proba must lie in .0, 1., got 1.5 in row 1"),
     "below 0": ([-0.5, 0.5], [0, 1], "proba must lie in .0, 1., got -0.5 in row 0"),
     "sum": ([[0.5, 0.4], [0.5, 0.5]], [0, 1], "proba must have rows of sum 1, got 0.9 in row 0"),
-    "strings": (["a", "b"], [0, 1], "proba must be numbers"),
-    "none": (None, [0, 1], "proba must be numbers"),
+    "strings": (["a", "b"], [0, 1], "proba must be numbers"), "none": (None, [0, 1], "proba must be numbers"),
     "truth as proba": ([True, False], [0, 1], "proba must be numbers"),
     "masked": (np.ma.masked_array([0.5, 0.5], [False, True]), [0, 1], "proba must lie in"),
-    "empty": ([], [], "proba must have shape"),
-    "one class": ([[1.0], [1.0]], [0, 0], "proba must have shape"),
+    "empty": ([], [], "proba must have shape"), "one class": ([[1.0], [1.0]], [0, 0], "proba must have shape"),
     "three axes": (np.full((2, 2, 2), 0.5), [0, 1], "proba must have shape"),
     "lengths": ([0.5, 0.5], [1], r"truth must have shape \(2,\)"),
     "not binary": ([0.5, 0.5], [0, 2], "truth must be 0 or 1, False or True, got 2 in row 1"),
@@ -282,7 +278,7 @@ BAD = {
     "floats": ([0.5, 0.5], [0.0, 1.0], "truth must be 0 or 1"),
     "labels": ([[0.5, 0.5]] * 2, ["a", "b"], "truth must be class codes"),
     "nothing came": ([0.5, 0.5], None, "truth must be 0 or 1"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("measure", [brier, log_loss, ece, reliability])

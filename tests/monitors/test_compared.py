@@ -1,7 +1,5 @@
 """Two models compared in pairs: right bounds at every moment, the right sign, and refusals."""
 
-from __future__ import annotations
-
 import re
 from math import log
 
@@ -48,13 +46,11 @@ def test_a_mistake_costs_no_more_than_is_said():
     ("given", "message"),
     [
         (([0.5], [0.5, 0.5]), "a and b must be of the same examples, at least one, got 1 and 2"),
-        (([], []), "a and b must be of the same examples, at least one, got 0 and 0"),
-        (([1.5], [0.5]), "a must"),
-        (([0.5], [float("nan")]), "b must"),
-        (([0.5], [0.5], 0), "level must"),
+        (([], []), "a and b must be of the same examples, at least one, got 0 and 0"), (([1.5], [0.5]), "a must"),
+        (([0.5], [float("nan")]), "b must"), (([0.5], [0.5], 0), "level must"),
         (([0.5], [0.5], 0.05, 1.0), "least must"),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused(given, message):
     names = dict(zip(("level", "least"), given[2:], strict=False))
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):

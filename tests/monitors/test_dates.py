@@ -1,7 +1,5 @@
 """Alarms of what watches objects and examples, and the dates of their changes, are those of slow definitions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

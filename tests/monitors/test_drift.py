@@ -1,7 +1,5 @@
 """Evidence without labels: p-values of objects are right after every step, uniform, and rung by what changes."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections import deque

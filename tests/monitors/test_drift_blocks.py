@@ -1,7 +1,5 @@
 """What watches objects and examples takes rows in blocks as one by one, to the last bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

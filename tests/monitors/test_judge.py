@@ -1,7 +1,5 @@
 """A judge beside labels by lot: the mean of what a floor gets is that of the loss, whatever it says."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

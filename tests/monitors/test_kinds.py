@@ -1,7 +1,5 @@
 """Which kind of change, and which column: p-values and names by definition, uniform, seldom wrong; and in words."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections import deque
@@ -226,10 +224,8 @@ def test_what_was_named_is_told_as_long_as_its_change_lasts(monkeypatch):
     for module in (column_drift, class_drift, watching):
         monkeypatch.setattr(module, "MEMORY", 100)
     rng, objects, classes = (
-        np.random.default_rng(0),
-        Drift(first=30, columns=["a"]),
-        ClassDrift(["no", "yes"], first=30),
-    )
+        np.random.default_rng(0), Drift(first=30, columns=["a"]), ClassDrift(["no", "yes"], first=30),
+    )  # fmt: skip
     for step in range(740):
         x, y = rng.normal(4 * (step >= 200) + step / 40 * (200 <= step < 500), size=1), ["no", "yes"][rng.integers(2)]
         for alarm in (*objects.update(x), *classes.update(x, y)):

@@ -1,7 +1,5 @@
 """Test martingales: equal to their definitions, fair to the last bet, true to their states, and not to be broken."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
@@ -21,12 +19,10 @@ from venn.monitors.martingales import (
 from venn.online.checkpoint import pack
 
 ALL = {
-    "power": Power,
-    "power .9": lambda: Power(0.9),
-    "jumper": SimpleJumper,
-    "composite": CompositeJumper,
+    "power": Power, "power .9": lambda: Power(0.9),
+    "jumper": SimpleJumper, "composite": CompositeJumper,
     "cells": CellJumper,
-}
+}  # fmt: skip
 every = pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
 
 
@@ -35,16 +31,10 @@ def streams(n=60):
     rng = np.random.default_rng(1)
     change = np.concatenate([rng.random(n // 2), rng.beta(0.2, 1, n - n // 2)])
     return {
-        "uniform": rng.random(n),
-        "small": rng.beta(0.3, 1, n),
-        "large": rng.beta(1, 0.3, n),
-        "middle": rng.beta(30, 30, n),
-        "change": change,
-        "tied": rng.integers(0, 5, n) / 4,
-        "equal": np.full(n, 0.5),
-        "decimals": rng.integers(0, 11, n) / 10,
-        "ends": rng.choice([0.0, 1.0, 1e-300, 1e-13, 1 - 1e-13, 1e-12], n),
-    }
+        "uniform": rng.random(n), "small": rng.beta(0.3, 1, n), "large": rng.beta(1, 0.3, n),
+        "middle": rng.beta(30, 30, n), "change": change, "tied": rng.integers(0, 5, n) / 4, "equal": np.full(n, 0.5),
+        "decimals": rng.integers(0, 11, n) / 10, "ends": rng.choice([0.0, 1.0, 1e-300, 1e-13, 1 - 1e-13, 1e-12], n),
+    }  # fmt: skip
 
 
 STREAMS = streams()
@@ -69,8 +59,7 @@ def bits(martingale):
 @pytest.mark.parametrize(
     ("martingale", "log_capital", "length"),
     [
-        (Power(0.3), lambda ps: naive.power(ps, 0.3), 30),
-        (Power(), lambda ps: naive.power(ps, 0.5), 30),
+        (Power(0.3), lambda ps: naive.power(ps, 0.3), 30), (Power(), lambda ps: naive.power(ps, 0.5), 30),
         (SimpleJumper(), lambda ps: naive.jumper(ps, 0.01), 60),
         (SimpleJumper(1.0), lambda ps: naive.jumper(ps, 1.0), 20),
         (CompositeJumper(), lambda ps: naive.composite(ps, (1e-4, 1e-3, 1e-2, 0.1, 1)), 60),
@@ -78,7 +67,7 @@ def bits(martingale):
         (CellJumper(), lambda ps: math.log(kinds_of_change.capitals(ps)[-1]), 40),
     ],
     ids=lambda value: "definition" if callable(value) else repr(value),  # no address: workers must agree
-)
+)  # fmt: skip
 def test_capital_is_that_of_the_definition_after_every_step(martingale, log_capital, length):
     for kind, stream in STREAMS.items():
         ps = stream[:length].tolist()

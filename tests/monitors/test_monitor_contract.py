@@ -1,7 +1,5 @@
 """One contract for all that is brought up to date step by step: martingales, detectors, bounds, the monitor."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
@@ -33,8 +31,7 @@ def set_monitor_step(rng):
 # How to make one, a good step, bad steps.
 RUNNING = {
     "Power": martingale(venn.monitors.Power),
-    "SimpleJumper": martingale(jumper),
-    "CompositeJumper": martingale(venn.monitors.CompositeJumper),
+    "SimpleJumper": martingale(jumper), "CompositeJumper": martingale(venn.monitors.CompositeJumper),
     "CellJumper": martingale(venn.monitors.CellJumper),
     "Ville": martingale(lambda: venn.monitors.Ville(jumper(), 0.2)),
     "CUSUM": martingale(lambda: venn.monitors.CUSUM(jumper(), 3)),

@@ -1,7 +1,5 @@
 """A monitor with martingales and sources of a user's own: what they may do, and what is refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """What a monitor keeps: it goes on from its state, refuses a damaged one, and begins anew in each period."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import pickle

@@ -1,7 +1,5 @@
 """A run has one verdict: whoever is asked, the object, the journal, the page, a command or a metric, says the same."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import replace

@@ -4,8 +4,6 @@ Each stream has one number x in [0, 1], and the predictor is a Venn predictor wh
 it says is valid while examples are exchangeable, and quick to compute.
 """
 
-from __future__ import annotations
-
 import re
 from math import log
 

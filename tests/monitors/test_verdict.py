@@ -1,7 +1,5 @@
 """The verdict: what a monitor says of its predictor in one sentence, by which rules, and how often it is wrong."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pickle
@@ -11,6 +9,7 @@ from math import log, sqrt
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 from naive import change as naive
 from scipy.stats import binom
 
@@ -399,11 +398,9 @@ def test_damaged_cases_and_traces_are_refused():
 
 def test_the_worst_of_several_is_named():
     verdicts = {
-        "a": watched([0.8] * 400, 3).verdict(),
-        "b": watched([0.8] * 20, 3).verdict(),
-        "c": watched(FLIP).verdict(),
+        "a": watched([0.8] * 400, 3).verdict(), "b": watched([0.8] * 20, 3).verdict(), "c": watched(FLIP).verdict(),
         "d": watched(FLIP).verdict(),
-    }
+    }  # fmt: skip
     assert worst(verdicts).predictor == "c"
     assert str(worst(verdicts)) == f"c: {verdicts['c']}"
     assert worst({name: verdicts[name] for name in "ab"}).predictor == "b"
@@ -468,8 +465,7 @@ def test_console_record_and_run_tell_one_story(tmp_path, monkeypatch, undrawn):
     assert worst({n: Verdict.of(one) for n, one in json.loads(replayed.stdout)["verdicts"].items()}) == said
     assert replayed.stderr.splitlines()[-1] == last
     source = ["run", "--source", "flipped.csv", *fixed, *names, "--journal", "run.db", "--out", "said.jsonl"]
-    ran = CliRunner().invoke(cli.main, [*source, "--set", "run.batch=1"])
-    assert ran.exit_code == 0, ran.output
+    ran = well(CliRunner().invoke(cli.main, [*source, "--set", "run.batch=1"]))
     assert re.sub(r"since .* \(question (\d+)\)", r"since step \1", ran.stderr.splitlines()[-1]) == whole
     news = [line for line in ran.stderr.splitlines() if line.startswith("verdict: leave_one_out: ")]
     assert [re.split(r"[:;] | since", line)[2] for line in news[:3]] == ["as claimed", "doubtful", "changed"]

@@ -34,9 +34,7 @@ def with_correct(X, signs, weights, C, correct, M):
     def slope(u):
         return np.concatenate([u[:d], [0.0], cost])
 
-    constraints = [
-        {"type": "ineq", "fun": lambda u: A @ u - 1, "jac": lambda u: A},
-    ]
+    constraints = [{"type": "ineq", "fun": lambda u: A @ u - 1, "jac": lambda u: A}]
     found = minimize(
         value, any_point.x, jac=slope, method="SLSQP", constraints=constraints,
         bounds=free + [(0, cap) for cap in caps], options={"maxiter": 2000, "ftol": 1e-14},

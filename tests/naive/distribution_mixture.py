@@ -1,7 +1,5 @@
 """A mixture of distributions by its definition: every threshold by itself, every score an integral over thresholds."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

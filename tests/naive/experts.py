@@ -1,7 +1,5 @@
 """A mixture of experts by its definition: the sum over all sequences of experts, one expert at each step."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Bets against a floor by their definitions: all products, over again at every step."""
 
-from __future__ import annotations
-
 from math import ceil, log2, prod
 
 SHARES = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2]

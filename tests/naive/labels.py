@@ -1,7 +1,5 @@
 """Questions and answers by definition: write every event with the moment it is due, and sort."""
 
-from __future__ import annotations
-
 
 def events(examples, delays):
     """Return ("question", id, x) and ("answer", id, y) in order; a delay of None is no answer.

@@ -226,13 +226,9 @@ def beta_calibration(scores, labels, weights):
 
     def fit(start):
         return minimize(
-            loss,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, None)] * 2 + [(None, None)],
+            loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * 2 + [(None, None)],
             options={"ftol": 1e-16, "gtol": 1e-10, "maxiter": 10000, "maxfun": 50000},
-        )
+        )  # fmt: skip
 
     best = min(
         (fit(np.array(start)) for start in ((0.0, 0.0, 0.0), (1.0, 1.0, 0.0), (5.0, 0.0, 1.0))), key=lambda r: r.fun

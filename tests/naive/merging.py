@@ -32,18 +32,13 @@ def scorecard(rows, predicted, codes, clip, bins):
         high = rounded_sum([upper[k] for _, _, upper in rows], n)
         classes.append((rate, low, high))
     return {
-        "errors": n - hits,
-        "clipped": clipped,
-        "log_loss": rounded_sum(log_losses, n),
-        "brier": rounded_sum(briers, n),
-        "lower": rounded_sum(own_lower, n),
-        "upper": rounded_sum(own_upper, n),
-        "classes": classes,
+        "errors": n - hits, "clipped": clipped, "log_loss": rounded_sum(log_losses, n), "brier": rounded_sum(briers, n),
+        "lower": rounded_sum(own_lower, n), "upper": rounded_sum(own_upper, n), "classes": classes,
         "bins": [
             (len(cell), rounded_sum([p for p, *_ in cell], len(cell)), sum(hit for _, hit, *_ in cell) / len(cell))
             for _, cell in sorted(cells.items())
         ],
-    }
+    }  # fmt: skip
 
 
 CLOSE = 1e-12  # sums of parts differ from those of the whole by rounding

@@ -1,7 +1,5 @@
 """Which messages of a stream count, said slowly: a question once, an answer to a question that waits."""
 
-from __future__ import annotations
-
 
 def that_count(messages, classes, width):
     """Return the messages that change something, each as much of it as does.

@@ -1,7 +1,5 @@
 """Prior shift by definition: examples that weigh by class, told one at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import minimize
 

@@ -1,7 +1,5 @@
 """What the tables of the study of Rueping (2004) are made of, by definition."""
 
-from __future__ import annotations
-
 import math
 
 

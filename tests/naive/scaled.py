@@ -1,7 +1,5 @@
 """Scaling by the definition: the first objects give each column's middle and spread, all later ones are scaled."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Sparse rows by dictionaries: what the entries of any format mean, and squared distances one feature at a time."""
 
-from __future__ import annotations
-
 import math
 
 

@@ -49,13 +49,11 @@ def lightgbm():
 CLASSIFIERS = {
     "forest": lambda: RandomForestClassifier(5, random_state=0),
     "boosted trees": lambda: GradientBoostingClassifier(n_estimators=5, random_state=0),
-    "histograms": lambda: HistGradientBoostingClassifier(max_iter=5),
-    "naive Bayes": GaussianNB,
+    "histograms": lambda: HistGradientBoostingClassifier(max_iter=5), "naive Bayes": GaussianNB,
     "network": lambda: MLPClassifier((4,), max_iter=20, random_state=0),
-    "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
-    "linear": LogisticRegression,
+    "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()), "linear": LogisticRegression,
     "lightgbm": lightgbm,
-}
+}  # fmt: skip
 
 
 def fitted(name, seed):

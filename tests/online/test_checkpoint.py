@@ -1,7 +1,5 @@
 """Saved and loaded, everything goes on to the last bit; what cannot be saved is refused, with its place."""
 
-from __future__ import annotations
-
 import inspect
 import io
 import math
@@ -30,10 +28,8 @@ MOMENTS = {0: 0, 1: 1, 6: 0, 63: 1, 64: 0, 65: 2, 128: 1}
 AFTER = 3
 #: Public classes that learn and have another way to be kept, or none.
 WITHOUT = {
-    "Predictor": "a base: what stands on it is saved",
-    "BaseMachine": "a base: what stands on it is saved",
-    "Record": "has save and load of its own",
-    "Online": "lives in its journal",
+    "Predictor": "a base: what stands on it is saved", "BaseMachine": "a base: what stands on it is saved",
+    "Record": "has save and load of its own", "Online": "lives in its journal",
     "Watches": "a protocol: what keeps it is saved",
     **dict.fromkeys(
         ("Outlook", "Outlooks", "NumberOutlook", "NumberOutlooks"),
@@ -45,7 +41,7 @@ WITHOUT = {
     ),
     "RegressorFromRiver": "holds a model of river's, whose content is not ours to know",
     "FromRiver": "holds a model of river's, whose content is not ours to know",
-}
+}  # fmt: skip
 
 
 def squares():

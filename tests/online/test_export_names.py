@@ -1,12 +1,11 @@
 """An export keeps names: those of columns where a source, a scorer or a file has them, ids, and of classes."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 
 import venn
 from venn import cli
@@ -57,8 +56,7 @@ def test_the_names_of_a_file_s_columns_are_columns(tmp_path, monkeypatch, live):
         if live
         else ["--source", "t.csv", "--skip", "key", "--nominal", "colour"]
     )
-    result = CliRunner().invoke(cli.main, words)
-    assert result.exit_code == 0, result.output
+    well(CliRunner().invoke(cli.main, words))
     export("run.db", "run.csv")
     names, rows = header(tmp_path / "run.csv")
     assert {"x.size", "x.colour=red", "x.colour=blue"} <= {*names}

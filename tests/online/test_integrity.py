@@ -1,7 +1,5 @@
 """Journals that are damaged: each row, each column is noticed, is named, and what is whole is saved to the last bit."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -14,6 +12,7 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
+from conftest import well
 from naive import rows as naive
 from test_journal import abandon, events_of, happen, opened
 from test_late_labels import state
@@ -31,17 +30,13 @@ TABLES = ("run", *KEYS, "alarms", "series", "latest", "positions")
 COLUMNS = [
     (table, column)
     for table, columns in (
-        ("run", "key value checksum"),
-        ("questions", "event id time step x predictions checksum"),
-        ("answers", "step event question time truth checksum"),
-        ("expired", "number event question time checksum"),
-        ("alarms", "predictor number step time alarm checksum"),
-        ("series", "step time figures checksum"),
-        ("latest", "predictor step time snapshot checksum"),
-        ("positions", "source position checksum"),
+        ("run", "key value checksum"), ("questions", "event id time step x predictions checksum"),
+        ("answers", "step event question time truth checksum"), ("expired", "number event question time checksum"),
+        ("alarms", "predictor number step time alarm checksum"), ("series", "step time figures checksum"),
+        ("latest", "predictor step time snapshot checksum"), ("positions", "source position checksum"),
     )
     for column in columns.split()
-]
+]  # fmt: skip
 
 
 def live(online, events):
@@ -400,13 +395,11 @@ def test_the_commands(path, monkeypatch):
     def run(*arguments):
         return CliRunner().invoke(cli.main, list(arguments))
 
-    said = run("verify", "run.db")
-    assert said.exit_code == 0
+    said = well(run("verify", "run.db"))
     assert said.output.startswith("run.db is whole: 24 questions, ")
     newest = max(path.parent.glob("run.db-state-*"))
     newest.write_bytes(newest.read_bytes()[:-9])
-    said = run("verify", "run.db")
-    assert said.exit_code == 0
+    said = well(run("verify", "run.db"))
     assert f"{newest.name} cannot be read" in said.output
     change(path, "UPDATE questions SET id = 'x' WHERE event = 5")
     for command in ("verify", "report"):
@@ -415,8 +408,7 @@ def test_the_commands(path, monkeypatch):
         assert "Error: run.db is damaged: questions, event 5 (event 5), is not as written. `venn salvage" in said.output
         assert said.output.count("\n") == 1
     assert not os.path.exists("report.html")
-    said = run("salvage", "run.db", "rescued.db")
-    assert said.exit_code == 0
+    said = well(run("salvage", "run.db", "rescued.db"))
     assert "rescued.db holds the first " in said.output
     assert "questions, event 5 (event 5), is not as written" in said.output
     assert "positions in the sources" in said.output

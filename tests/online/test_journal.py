@@ -1,7 +1,5 @@
 """The journal: nothing lost, nothing twice, nothing half; and what viewers see of it."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import nullcontext, suppress
@@ -85,11 +83,9 @@ def test_the_record_is_that_of_the_predictions_as_they_were_made(tmp_path):
     with venn.online.Watch(tmp_path / "run.db") as watch:
         assert watch.counts()[:4] == (12, 4, 0, 8)
         assert [(seen.id, seen.status, seen.y, seen.delay) for seen in watch.latest(4)] == [
-            (12, "pending", None, None),
-            (11, "pending", None, None),
-            (10, "answered", y[9], 2),
+            (12, "pending", None, None), (11, "pending", None, None), (10, "answered", y[9], 2),
             (9, "pending", None, None),
-        ]
+        ]  # fmt: skip
         assert repr(watch.latest(3)[2].predictions["TransductiveVenn"]) == repr(said[9])
     online.close()
 
@@ -283,10 +279,8 @@ def test_a_journal_that_is_gone_is_noticed_by_the_next_event(tmp_path, what, tog
         path.write_bytes(b"")
     asked = online.asked
     acts = [
-        lambda: online.ask([0.0, 0.0], "second"),
-        lambda: online.answer("first", "a"),
-        lambda: online.expire("first"),
-    ]
+        lambda: online.ask([0.0, 0.0], "second"), lambda: online.answer("first", "a"), lambda: online.expire("first"),
+    ]  # fmt: skip
     for act in acts[: 1 if together else 3]:  # after a transaction that failed a run is of no further use
         with (
             pytest.raises(venn.online.JournalError, match="deleted, moved or replaced"),
@@ -317,17 +311,14 @@ def overwritten(path, table, column, value):
 @pytest.mark.parametrize(
     ("table", "column", "read"),
     [
-        ("answers", "event", lambda watch: watch.counts()),
-        ("answers", "time", lambda watch: watch.counts()),
-        ("questions", "time", lambda watch: watch.counts()),
-        ("answers", "truth", lambda watch: watch.record()),
-        ("questions", "predictions", lambda watch: watch.latest()),
-        ("series", "figures", lambda watch: watch.series()),
+        ("answers", "event", lambda watch: watch.counts()), ("answers", "time", lambda watch: watch.counts()),
+        ("questions", "time", lambda watch: watch.counts()), ("answers", "truth", lambda watch: watch.record()),
+        ("questions", "predictions", lambda watch: watch.latest()), ("series", "figures", lambda watch: watch.series()),
         ("latest", "snapshot", lambda watch: watch.snapshot("TransductiveVenn")),
         ("run", "value", lambda watch: watch.counts()),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
-)
+)  # fmt: skip
 def test_values_that_nobody_has_written_are_the_named_error(table, column, read, value, tmp_path):
     path = tmp_path / "run.db"
     online = opened(path, every=5)

@@ -1,7 +1,5 @@
 """What goes wrong with a journal: a full disk, an interrupt, two owners, a file that was spoilt."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -395,13 +393,11 @@ def test_a_checkpoint_that_cannot_be_written_is_missed(tmp_path, monkeypatch, ca
 @pytest.mark.parametrize(
     ("parameters", "error"),
     [
-        ({"every": 0}, ValueError),
-        ({"every": 1.5}, TypeError),
-        ({"durable": "no"}, TypeError),
+        ({"every": 0}, ValueError), ({"every": 1.5}, TypeError), ({"durable": "no"}, TypeError),
         ({"share": 0}, ValueError),
     ],
     ids=["zero", "fraction", "text", "share"],
-)
+)  # fmt: skip
 def test_bad_parameters_of_a_journal(parameters, error, tmp_path):
     with pytest.raises(error, match=next(iter(parameters))):
         venn.online.Journal(tmp_path / "run.db", **parameters)

@@ -1,7 +1,5 @@
 """A journal goes on with the same own models made anew, wherever these lie in memory."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np
@@ -44,11 +42,9 @@ def through_a_function():
 
 
 SCORERS = {
-    "bare": Bare,
-    "function": through_a_function,
-    "bare address": lambda: Told("Told({address})"),
+    "bare": Bare, "function": through_a_function, "bare address": lambda: Told("Told({address})"),
     "part": lambda: Told("Told(part={part!r})"),
-}
+}  # fmt: skip
 PREDICTORS = {
     "forecaster": lambda scorer: venn.Forecaster(scorer=scorer),
     "abers": lambda scorer: venn.InductiveVennAbers(venn.FrozenScorer(scorer)),

@@ -1,7 +1,5 @@
 """A process that may die at any moment, and nothing is lost, learned twice or different."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,13 +1,11 @@
 """Questions and answers: any order, any number pending, labels that never come; what stays valid, and what does not."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np
 import pytest
 from centroids import NearestCentroid
-from conftest import labels, objects
+from conftest import labels, objects, refused
 from naive import late
 from scipy.stats import binom, kstest
 
@@ -211,31 +209,15 @@ def test_what_is_refused_changes_nothing(what, journaled, tmp_path):
     online.close()
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"patience": 0}, ValueError, "patience must be an integer >= 1, got 0"),
-        ({"patience": True}, TypeError, "patience must be"),
-        ({"monitor": "yes"}, TypeError, "monitor must be a Monitor or a mapping"),
-        ({"monitor": {"b": 3}}, TypeError, "monitor must be a Monitor or a mapping"),
-        ({"monitor": {"b": venn.Monitor(CLASSES)}}, ValueError, "monitor must have names of predictors"),
-        ({"monitor": venn.Monitor(("x", "y"))}, ValueError, "monitor must be for the classes"),
-        ({"journal": 3}, TypeError, "journal must be a Journal, a path or None, got 3"),
-    ],
-    ids=["patience", "truth", "text", "mapping", "name", "classes", "journal"],
-)
-def test_bad_parameters(parameters, error, message):
-    with pytest.raises(error, match=message):
-        venn.Online(MAKERS["venn"](), **parameters)
-
-
-@pytest.mark.parametrize("wrong", [None, 3, {"a": 3}, venn.Forecaster])
-def test_what_is_no_predictor_is_named_as_the_parameter(wrong):
-    with pytest.raises(TypeError, match=r"^predictor must be a predictor, with machine"):
-        venn.Online(wrong)
-    if wrong is not None:
-        with pytest.raises(TypeError, match=r"^predictor must be a predictor, with machine"):
-            venn.replay([([0.0], 0)], wrong)
+test_bad_parameters = refused(lambda parameters: venn.Online(MAKERS["venn"](), **parameters), [
+    ({"patience": 0}, ValueError, "patience must be an integer >= 1, got 0"),
+    ({"patience": True}, TypeError, "patience must be"),
+    ({"monitor": "yes"}, TypeError, "monitor must be a Monitor or a mapping"),
+    ({"monitor": {"b": 3}}, TypeError, "monitor must be a Monitor or a mapping"),
+    ({"monitor": {"b": venn.Monitor(CLASSES)}}, ValueError, "monitor must have names of predictors"),
+    ({"monitor": venn.Monitor(("x", "y"))}, ValueError, "monitor must be for the classes"),
+    ({"journal": 3}, TypeError, "journal must be a Journal, a path or None, got 3"),
+])  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The panel shares machines and learns all or nothing; the replay tests, then learns."""
 
-from __future__ import annotations
-
 import io
 import sys
 
@@ -301,15 +299,11 @@ class Frame:
 @pytest.mark.parametrize(
     ("stream", "remedy"),
     [
-        ("car", "streams.load"),
-        (b"car", "streams.load"),
-        ({"x": [1.0], "y": ["no"]}, "pass zip"),
-        (Frame(), "pass streams.from_frames"),
-        (np.zeros((3, 2)), r"pass zip\(X, y\)"),
-        ((np.zeros((2, 2)), np.array(["no", "yes"])), r"pass zip\(X, y\)"),
-        (7, "got 7"),
+        ("car", "streams.load"), (b"car", "streams.load"), ({"x": [1.0], "y": ["no"]}, "pass zip"),
+        (Frame(), "pass streams.from_frames"), (np.zeros((3, 2)), r"pass zip\(X, y\)"),
+        ((np.zeros((2, 2)), np.array(["no", "yes"])), r"pass zip\(X, y\)"), (7, "got 7"),
     ],
-)
+)  # fmt: skip
 def test_streams_that_would_iterate_as_something_else_are_refused(stream, remedy):
     with pytest.raises(TypeError, match=r"stream must iterate \(x, y\) pairs") as caught:
         replay(stream, Uniform())

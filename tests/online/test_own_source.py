@@ -1,7 +1,5 @@
 """Sources of a user's own: in a program, and on the command line, through kills."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys
@@ -10,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import refused, well
 from run_cases import Life, counts, left, nobody_survives, until
 
 import streams
@@ -77,11 +76,9 @@ def run(*arguments):
 def test_objects_and_labels_are_as_the_form_says():
     form = Form(["size", "city"], [1, 2], {"city": Nominal(["Oslo", "Rome"])})
     mine = Given(
-        Message(np.int64(4), {"city": "Rome", "size": np.float64(3)}, None, 1),
-        None,
-        Message(4, None, np.int64(2), "b"),
-        Message(None, (1, "Oslo"), 1, 3),
-    )
+        Message(np.int64(4), {"city": "Rome", "size": np.float64(3)}, None, 1), None,
+        Message(4, None, np.int64(2), "b"), Message(None, (1, "Oslo"), 1, 3),
+    )  # fmt: skip
     with OwnSource(mine, form=form) as source:
         assert isinstance(source, streams.MessageSource)
         one, nothing, two, three = source.messages()
@@ -119,17 +116,11 @@ def test_a_bad_message_is_refused_in_its_place_or_skipped(message, what):
     assert [one and one.id for one in OwnSource(Given(message, good), form=form, bad=bad).messages()] == [None, 9]
 
 
-@pytest.mark.parametrize(
-    ("source", "what"),
-    [
-        (Given, "must have a method messages"),
-        ([1], "must have a method messages"),
-        (type("Nameless", (), {"messages": lambda self, position: []})(), "must have a name"),
-    ],
-)
-def test_what_is_no_source(source, what):
-    with pytest.raises(TypeError, match=what):
-        OwnSource(source)
+test_what_is_no_source = refused(OwnSource, [
+    (Given, "must have a method messages"),
+    ([1], "must have a method messages"),
+    (type("Nameless", (), {"messages": lambda self, position: []})(), "must have a name"),
+], kind=TypeError)  # fmt: skip
 
 
 @pytest.mark.parametrize("message", ["text", (1, 2), Message(1, [1.0], None, None), Message(1, [1.0], None, 1.5)])
@@ -140,12 +131,10 @@ def test_what_is_no_message(message):
 
 @pytest.mark.parametrize("name", ["Cities", "ready", "made"])
 def test_it_runs_by_its_name(folder, name):
-    result = run("--source", f"cities_for_test:{name}", *LIVE, "--journal", "run.db", "--out", "out")
-    assert result.exit_code == 0, result.output
+    well(run("--source", f"cities_for_test:{name}", *LIVE, "--journal", "run.db", "--out", "out"))
     assert counts("run.db") == (40, 40)
     assert [json.loads(one)["id"] for one in Path("out").read_text().splitlines()] == [f"k{i}" for i in range(40)]
-    again = run("--source", f"cities_for_test:{name}", *LIVE, "--journal", "run.db", "--out", "out")
-    assert again.exit_code == 0, again.output
+    well(run("--source", f"cities_for_test:{name}", *LIVE, "--journal", "run.db", "--out", "out"))
     assert counts("run.db") == (40, 40)
 
 

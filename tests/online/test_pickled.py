@@ -1,7 +1,5 @@
 """Objects are compared, and named, by what pickle would keep of them, without what is there by chance."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The record's numbers follow their definitions; its file survives, or says what is wrong."""
 
-from __future__ import annotations
-
 import copy
 import math
 import sys
@@ -351,13 +349,11 @@ def test_empty_record_has_no_means_and_no_curves():
 @pytest.mark.parametrize(
     ("before", "said"),
     [
-        ({}, ""),
-        ({"venn": 0}, ""),
-        ({"venn": 20, "point": 20}, ", after 20 learned before"),
+        ({}, ""), ({"venn": 0}, ""), ({"venn": 20, "point": 20}, ", after 20 learned before"),
         ({"venn": 20, "point": 5}, ", after 20 by venn, 5 by point learned before"),
         ({"point": 5}, ", after 5 by point learned before"),
     ],
-)
+)  # fmt: skip
 def test_the_title_says_what_was_learned_before(tmp_path, before, said):
     record = recorded(random_run(6), data="toy", before=before)
     assert record.title == f"toy: 6 examples, 3 classes{said}"

@@ -1,7 +1,5 @@
 """The file of a record: it comes back exactly, or says what is wrong."""
 
-from __future__ import annotations
-
 import math
 import os
 import pickle
@@ -43,17 +41,14 @@ def test_a_loaded_record_goes_on(tmp_path, n):
 @given(
     st.lists(
         st.one_of(
-            st.text(max_size=5),
-            st.integers(),
-            st.floats(allow_nan=False, allow_infinity=False),
-            st.booleans(),
+            st.text(max_size=5), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(),
         ),
         min_size=1,
         max_size=5,
         unique_by=(lambda label: label, spelled),
     ),
     st.text(max_size=10),
-)
+)  # fmt: skip
 def test_labels_and_names_survive(tmp_path_factory, classes, name):
     classes = tuple(classes)
     path = tmp_path_factory.mktemp("labels") / "r.npz"

@@ -1,7 +1,5 @@
 """Labels that ripen: to the bit as in a stream whose labels all come then, so that p-values are uniform."""
 
-from __future__ import annotations
-
 import os
 from collections import namedtuple
 from datetime import UTC, datetime, timedelta

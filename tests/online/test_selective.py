@@ -1,7 +1,5 @@
 """Answers with a promise: the account holds at every moment on any sequence, and a restart goes on with it."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sparse objects in loops: questions that wait, journals, restarts, histories in checkpoints."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """A journal and a record as tables."""
 
-from __future__ import annotations
-
 import csv
 import sys
 

@@ -1,7 +1,5 @@
 """`Online.take`: events that arrived together go in blocks, and leave to the last bit what one by one they leave."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3
@@ -23,13 +21,10 @@ from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyPredic
 from venn.serving.owner import ModelEvent, RunOwner
 
 TABLES = (
-    ("questions", "event, id, time, step, x, predictions"),
-    ("answers", "step, event, question, time, truth"),
-    ("expired", "number, event, question, time"),
-    ("alarms", "predictor, number, step, time, alarm"),
-    ("series", "step, time, figures"),
-    ("latest", "predictor, step, snapshot"),
-)
+    ("questions", "event, id, time, step, x, predictions"), ("answers", "step, event, question, time, truth"),
+    ("expired", "number, event, question, time"), ("alarms", "predictor, number, step, time, alarm"),
+    ("series", "step, time, figures"), ("latest", "predictor, step, snapshot"),
+)  # fmt: skip
 
 
 class Asks(NamedTuple):
@@ -182,13 +177,11 @@ def test_what_is_refused_late_or_twice_goes_one_by_one_among_blocks(scorer, tmp_
 @pytest.mark.parametrize(
     "given",
     [
-        {"watch": False},
-        {"ripe": 15},
-        {"labels": venn.online.Lot(0.5)},
+        {"watch": False}, {"ripe": 15}, {"labels": venn.online.Lot(0.5)},
         {"monitor": {"forecast": venn.Monitor(["c0", "c1"])}},
     ],
     ids=["unwatched", "ripe", "lot", "given"],
-)
+)  # fmt: skip
 def test_what_no_block_knows_goes_one_by_one(scorer, tmp_path, given):
     def make(path):
         again = {"monitor": {"forecast": venn.Monitor(["c0", "c1"])}} if "monitor" in given else given

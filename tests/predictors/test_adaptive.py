@@ -1,12 +1,11 @@
 """Adaptive sets: equal to their definition, under their bound on every stream, broken variants are not."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
 import numpy as np
 import pytest
+from conftest import refused
 from naive import adaptive as naive
 
 import venn
@@ -386,16 +385,10 @@ def test_kinds_keep_the_word():
             assert end == len(kind.encode(one))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "says"),
-    [
-        ({"groups": (1,)}, ValueError, "levels must hold a single level"),
-        ({"groups": (1,), "levels": (0.1,), "steps": DecayingSteps()}, ValueError, "steps must be Constant"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, error, says):
-    with pytest.raises(error, match=says):
-        Adaptive(Given(), **parameters)
+test_bad_parameters_are_refused = refused(lambda parameters: Adaptive(Given(), **parameters), [
+    ({"groups": (1,)}, ValueError, "levels must hold a single level"),
+    ({"groups": (1,), "levels": (0.1,), "steps": DecayingSteps()}, ValueError, "steps must be Constant"),
+])  # fmt: skip
 
 
 def test_bad_questions_are_refused_and_change_nothing():

@@ -1,7 +1,5 @@
 """A theorem without probability: calibeating against adversaries, and what breaks them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from inductive_cases import AsGiven

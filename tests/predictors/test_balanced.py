@@ -1,7 +1,5 @@
 """Balancing: the predictor on what is kept of a stream, by coins that are fair."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse

@@ -1,7 +1,5 @@
 """Transductive Venn-Abers by class against two isotonic refits per class, after every step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from conftest import KERNELS, OBJECTS, labels, learned, objects

@@ -1,7 +1,5 @@
 """Conformal predictors and nonconformity measures: the definition after every step, symmetry, purity, bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from centroids import NearestCentroid

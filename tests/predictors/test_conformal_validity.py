@@ -5,8 +5,6 @@ What is claimed: on exchangeable streams the smoothed p-values of the true label
 that holds for each label. Streams are short and many: a wrong tie term shows in the first steps most.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 
@@ -97,11 +95,9 @@ def uniform_and_independent(p):
     lagged = {"lag 1": centred[:, :-1] * centred[:, 1:], "past": before * centred[:, 1:]}
     z = {name: products.sum() / np.sqrt(products.size) for name, products in lagged.items()}
     return {
-        "uniform": stats.kstest(p.ravel(), "uniform").pvalue,
-        "pairs": stats.chisquare(cells.ravel()).pvalue,
-        **{name: 2 * stats.norm.sf(abs(value)) for name, value in z.items()},
-        **exact_counts(p),
-    }
+        "uniform": stats.kstest(p.ravel(), "uniform").pvalue, "pairs": stats.chisquare(cells.ravel()).pvalue,
+        **{name: 2 * stats.norm.sf(abs(value)) for name, value in z.items()}, **exact_counts(p),
+    }  # fmt: skip
 
 
 # Exactly: over one bag ------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Covariate shift: p-values by definition, exactly uniform under weighted sampling, not so without the weights."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,11 +1,10 @@
 """A mixture of experts: the identity and the bounds on any sequence, the pool, sleep, panels, files, merging."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
+from conftest import refused
 from naive import experts as naive
 
 import venn
@@ -226,17 +225,11 @@ def test_two_mixtures_join_their_evidence():
     joined.learn_one(X[0], "a")
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (lambda: ExpertMixture([parts()[0]] * 2), "predictors must be different objects"),
-        (lambda: ExpertMixture([parts()[0], parts(2)[0]]), "predictors must have the same classes"),
-        (lambda: ExpertMixture([venn.Conformal(parts()[0].machine)]).predict_one([0.0]), "must give probabilities"),
-    ],
-)
-def test_what_cannot_be_mixed(wrong, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        wrong()
+test_what_cannot_be_mixed = refused(None, [
+    (lambda: ExpertMixture([parts()[0]] * 2), "predictors must be different objects"),
+    (lambda: ExpertMixture([parts()[0], parts(2)[0]]), "predictors must have the same classes"),
+    (lambda: ExpertMixture([venn.Conformal(parts()[0].machine)]).predict_one([0.0]), "must give probabilities"),
+])  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
 """Predictors within groups: equal to the definition, valid in every group, and as exact as those without groups."""
 
-from __future__ import annotations
-
 import copy
 from itertools import product
 
 import numpy as np
 import pytest
-from conftest import labels, objects
+from conftest import labels, objects, refused
 from inductive_cases import AsGiven
 from naive import conformal as naive_conformal
 from naive import groups as naive
@@ -105,10 +103,8 @@ def test_inductive_conformal_equals_the_definition_at_every_step(label_condition
 
 
 @pytest.mark.parametrize(
-    "make",
-    [venn.InductiveVenn, venn.InductiveVennAbers, venn.InductiveConformal],
-    ids=lambda make: make.__name__,
-)
+    "make", [venn.InductiveVenn, venn.InductiveVennAbers, venn.InductiveConformal], ids=lambda make: make.__name__,
+)  # fmt: skip
 def test_with_a_fixed_scorer_each_group_is_a_predictor_of_its_own(make):
     rng = np.random.default_rng(2)
     X = np.column_stack([rng.integers(0, 4, (80, 3)) / 3, rng.integers(0, 4, 80)])
@@ -240,21 +236,15 @@ def test_sparse_rows_have_groups_too():
         )
 
 
-@pytest.mark.parametrize(
-    ("predictor", "by", "error", "match"),
-    [
-        (venn.ScoreCalibrator(squares(), venn.maps.Platt()), 0, TypeError, "predictor must be"),
-        (squares(), 0, TypeError, "predictor must be"),
-        (venn.Conformal(squares()), "region", TypeError, "by must be"),
-        (venn.Conformal(squares()), [], TypeError, "by must be"),
-        (venn.Conformal(squares()), (0, -1), ValueError, "by must be"),
-        (venn.Forecaster([0, 1]), 0, TypeError, "got the Forecaster of .*: one within groups stands"),
-        (venn.predictors.CrossVenn(squares()), 0, TypeError, "predictor must"),
-    ],
-)  # fmt: skip
-def test_it_refuses_what_has_no_groups(predictor, by, error, match):
-    with pytest.raises(error, match=match):
-        by_group(predictor, by)
+test_it_refuses_what_has_no_groups = refused(by_group, [
+    (venn.ScoreCalibrator(squares(), venn.maps.Platt()), 0, TypeError, "predictor must be"),
+    (squares(), 0, TypeError, "predictor must be"),
+    (venn.Conformal(squares()), "region", TypeError, "by must be"),
+    (venn.Conformal(squares()), [], TypeError, "by must be"),
+    (venn.Conformal(squares()), (0, -1), ValueError, "by must be"),
+    (venn.Forecaster([0, 1]), 0, TypeError, "got the Forecaster of .*: one within groups stands"),
+    (venn.predictors.CrossVenn(squares()), 0, TypeError, "predictor must"),
+])  # fmt: skip
 
 
 def test_bad_groups_are_refused_before_anything_is_learned():

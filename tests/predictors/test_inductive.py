@@ -1,7 +1,5 @@
 """Inductive Venn predictors against the definition after every step; blocks, state, guarantees."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
@@ -28,14 +26,7 @@ import venn
 from venn.predictors.blocks import ManyMultiprobabilities
 from venn.predictors.counts import MarginBag, counter
 from venn.predictors.inductive import CrossVenn, InductiveVenn
-from venn.schedules import (
-    FixedCalibration,
-    FreshSplit,
-    NoTraining,
-    Prefix,
-    PrefixRestart,
-    RandomAssignment,
-)
+from venn.schedules import FixedCalibration, FreshSplit, NoTraining, Prefix, PrefixRestart, RandomAssignment
 from venn.taxonomies import AdaptiveMarginBins, Threshold
 
 # Against the definition ----------------------------------------------------------------------------------------------
@@ -249,12 +240,9 @@ def test_guarantees():
 def test_what_schedules_promise_online():
     promised = {kind: kind.online for kind in (PrefixRestart, Prefix, FreshSplit, RandomAssignment, FixedCalibration)}
     assert promised == {
-        PrefixRestart: "exact",
-        Prefix: "exact within a period",
-        FreshSplit: "not proved",
-        RandomAssignment: "broken",
+        PrefixRestart: "exact", Prefix: "exact within a period", FreshSplit: "not proved", RandomAssignment: "broken",
         FixedCalibration: "broken",
-    }
+    }  # fmt: skip
     assert InductiveVenn(frozen()).schedule == NoTraining()
     assert NoTraining().online == "exact"
 

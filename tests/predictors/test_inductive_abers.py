@@ -1,7 +1,5 @@
 """Inductive Venn-Abers predictors against two refits of isotonic regression a class, and their validity."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from conftest import labels, objects

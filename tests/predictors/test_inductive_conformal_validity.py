@@ -1,7 +1,5 @@
 """Validity of inductive conformal predictors: exactly over all orders, as hypothesis tests, and what must fail them."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 

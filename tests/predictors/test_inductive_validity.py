@@ -1,33 +1,19 @@
 """Validity of inductive Venn predictors as hypothesis tests, per step and online, and predictors that fail them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
 import numpy as np
 import pytest
 from conftest import halved, labels, objects
-from inductive_cases import (
-    SCHEDULES,
-    TAXONOMIES,
-    Centroids,
-    OneCategory,
-    centroids,
-    frozen,
-)
+from inductive_cases import SCHEDULES, TAXONOMIES, Centroids, OneCategory, centroids, frozen
 from naive import inductive as naive
 from scipy import stats
 from test_validity import departures, p_values
 
 import venn
 from venn.predictors.inductive import InductiveVenn
-from venn.schedules import (
-    FixedCalibration,
-    FreshSplit,
-    PrefixRestart,
-    RandomAssignment,
-)
+from venn.schedules import FixedCalibration, FreshSplit, PrefixRestart, RandomAssignment
 
 LEVEL = 1e-3  # of each test of a true hypothesis; a false one must be refused at 1e-6
 

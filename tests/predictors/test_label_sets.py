@@ -1,7 +1,5 @@
 """Sets of labels by default: what they are made of, the definition where most tie, validity in every period."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

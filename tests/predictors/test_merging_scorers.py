@@ -1,7 +1,5 @@
 """Predictors merge if their scorers are of the same content, wherever copies of them have been."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle
@@ -91,25 +89,17 @@ class Holding:
 @pytest.mark.parametrize(
     ("held", "other"),
     [
-        ([1, 2], [1, 2, 3]),
-        ([1.0], [1]),
-        ({"a": 1}, {"b": 1}),
-        ({"a": np.nan}, {"a": 0.0}),
-        (np.array([1.0, np.nan]), np.array([1.0, 2.0])),
-        (np.zeros(2), np.zeros(3)),
-        (np.zeros(2), np.zeros(2, np.float32)),
-        (np.array([(1, 2.0)], "i1,f8"), np.array([(1, 3.0)], "i1,f8")),
+        ([1, 2], [1, 2, 3]), ([1.0], [1]), ({"a": 1}, {"b": 1}), ({"a": np.nan}, {"a": 0.0}),
+        (np.array([1.0, np.nan]), np.array([1.0, 2.0])), (np.zeros(2), np.zeros(3)),
+        (np.zeros(2), np.zeros(2, np.float32)), (np.array([(1, 2.0)], "i1,f8"), np.array([(1, 3.0)], "i1,f8")),
         (np.array([(np.nan, 1.0)], "f8,f8"), np.array([(np.nan, 2.0)], "f8,f8")),
         (np.array([[1], "a"], object), np.array([[2], "a"], object)),
         (np.ma.masked_array([1, 2], [True, False]), np.ma.masked_array([1, 2], [False, True])),
-        (Fraction(1, 2), Fraction(1, 3)),
-        (np.random.RandomState(0), np.random.RandomState(1)),
-        (sparse.csr_array(np.eye(2)), sparse.csr_array(np.diag([1.0, 2.0]))),
-        (math.fsum, math.exp),
-        ({1, 2}, {1, 3}),
+        (Fraction(1, 2), Fraction(1, 3)), (np.random.RandomState(0), np.random.RandomState(1)),
+        (sparse.csr_array(np.eye(2)), sparse.csr_array(np.diag([1.0, 2.0]))), (math.fsum, math.exp), ({1, 2}, {1, 3}),
         (np.float64("nan"), np.float64(1.0)),
     ],
-)
+)  # fmt: skip
 def test_whatever_a_scorer_holds_is_compared(held, other):
     one = InductiveVenn(Holding(held))
     assert one.merge(InductiveVenn(pickle.loads(pickle.dumps(Holding(held))))).n == 0

@@ -1,7 +1,5 @@
 """One row goes through a forecaster in one step: to the last bit as each part asks, scores and learns by itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor

@@ -1,7 +1,5 @@
 """Panels and forecasters asked about many objects: equal to the bit to one at a time; merged: equal to the whole."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,14 +80,10 @@ def panel():
 
 
 MODELS = {
-    "nothing learned": lambda: Forecaster(CLASSES),
-    "all examples count": own(30),
-    "after the hand-over": own(60),
-    "after the second training": own(90),
-    "a linear scorer": on_a_scorer(LogisticRegression),
-    "trees": on_a_scorer(lambda: HistGradientBoostingClassifier(max_iter=5)),
-    "panel": panel,
-}
+    "nothing learned": lambda: Forecaster(CLASSES), "all examples count": own(30), "after the hand-over": own(60),
+    "after the second training": own(90), "a linear scorer": on_a_scorer(LogisticRegression),
+    "trees": on_a_scorer(lambda: HistGradientBoostingClassifier(max_iter=5)), "panel": panel,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,7 +1,5 @@
 """Predictions and decision rules: what they derive from their matrix."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
@@ -103,12 +101,6 @@ def test_equal_counts_are_ties_whatever_their_last_bits(c):
         counts = rng.integers(0, 6, c)
         rows = (counts + np.eye(c)) / (counts.sum() + 1)
         assert Multiprobability(rows, range(c)).index == int(counts.argmax())
-
-
-def test_what_is_no_guarantee():
-    with pytest.raises(ValueError, match="guaranteed must be one of"):
-        Multiprobability(matrix(), "abc", guaranteed="everything")
-    assert Forecast(np.array([0.5, 0.5]), "ab").guaranteed == "nothing"
 
 
 def test_the_category_class_may_depend_on_the_hypothesis():

@@ -4,8 +4,6 @@ What is claimed of single steps: given the examples that count and the new one i
 one with a chance proportional to its weight. So departures weighted by it cancel, and p-values so weighted are uniform.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Prior shifts: their weights, predictors that count by them against the definition, frequencies by EM."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

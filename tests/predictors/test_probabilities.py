@@ -1,7 +1,5 @@
 """Measures on probabilities: equal to their definitions, p-values exactly uniform, broken variants are not."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

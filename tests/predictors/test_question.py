@@ -1,7 +1,5 @@
 """A panel makes one question of an object: it is cleaned once for all of ours, and a user's own predictor gets it."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Platt, binning and isotonic scaling: equal to their definitions after every step."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -132,18 +130,12 @@ KINDS = {
     "step": (isotonic, partial(naive.isotonic, interpolation="step")),
     "linear": (partial(isotonic, interpolation="linear"), partial(naive.isotonic, interpolation="linear")),
     "width": (partial(binning, bins=5), partial(naive.binning, bins=5, frequency=False, laplace=False)),
-    "fine": (
-        partial(binning, bins=130, laplace=True),
-        partial(naive.binning, bins=130, frequency=False, laplace=True),
-    ),
+    "fine": (partial(binning, bins=130, laplace=True), partial(naive.binning, bins=130, frequency=False, laplace=True)),
     "frequency": (
         partial(binning, bins=4, edges=EqualFrequency()),
         partial(naive.binning, bins=4, frequency=True, laplace=False),
     ),
-    "laplace": (
-        partial(binning, laplace=True),
-        partial(naive.binning, bins=10, frequency=False, laplace=True),
-    ),
+    "laplace": (partial(binning, laplace=True), partial(naive.binning, bins=10, frequency=False, laplace=True)),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -310,10 +302,8 @@ def test_maps_may_be_fitted_to_deleted_scores():
 # Maps that are fitted from nothing each time
 
 OTHERS = {
-    "beta calibration": BetaCalibration(),
-    "temperature": Temperature(),
-    "of all": OneVsAll(Platt()),
-}
+    "beta calibration": BetaCalibration(), "temperature": Temperature(), "of all": OneVsAll(Platt()),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OTHERS)

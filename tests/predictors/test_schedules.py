@@ -1,28 +1,17 @@
 """Schedules as values, cross Venn, and what inductive predictors refuse."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
 import pytest
 from conftest import labels, learned, objects, public
-from inductive_cases import (
-    Failing,
-    frozen,
-    lssvm,
-)
+from inductive_cases import Failing, frozen, lssvm
 from naive import inductive as naive
 from sklearn.svm import LinearSVC
 
 import venn
 from venn.predictors.inductive import CrossVenn, InductiveVenn
-from venn.schedules import (
-    FixedCalibration,
-    NoTraining,
-    PrefixRestart,
-    RandomAssignment,
-)
+from venn.schedules import FixedCalibration, NoTraining, PrefixRestart, RandomAssignment
 from venn.taxonomies import ByScores, Grouped, Threshold
 
 # Cross Venn ----------------------------------------------------------------------------------------------------------
@@ -82,19 +71,14 @@ def test_a_bad_block_leaves_no_trace():
     before = state(model)
     bad = [
         ([[0.0, 1.0], [np.nan, 0.0]], y[:2], "X must be finite, got nan at row 1, feature 0"),
-        ([[0.0], [1.0]], y[:2], "X must have 2 features"),
-        (X[0], y[:2], "X must be two-dimensional"),
-        (X[:2], [0, 2], "y must be one of the classes"),
-        (X[:2], [0, [1]], "y must be one of the classes"),
-        (X[:2], [0], "y must hold a label for each of 2 rows"),
-        (X[:2], "01", "y must be a sequence of 2 labels"),
-        (X[:2], {0: 1}, "y must be a sequence of 2 labels"),
-        (X[:2], 1, "y must be a sequence of 2 labels"),
-        ([["a", "b"]], [0], "X must be rows of numbers"),
-        ([[0.0], [1.0, 2.0]], [0, 1], "X must be rows of numbers"),
+        ([[0.0], [1.0]], y[:2], "X must have 2 features"), (X[0], y[:2], "X must be two-dimensional"),
+        (X[:2], [0, 2], "y must be one of the classes"), (X[:2], [0, [1]], "y must be one of the classes"),
+        (X[:2], [0], "y must hold a label for each of 2 rows"), (X[:2], "01", "y must be a sequence of 2 labels"),
+        (X[:2], {0: 1}, "y must be a sequence of 2 labels"), (X[:2], 1, "y must be a sequence of 2 labels"),
+        ([["a", "b"]], [0], "X must be rows of numbers"), ([[0.0], [1.0, 2.0]], [0, 1], "X must be rows of numbers"),
         (np.ma.masked_array(X[:2]), y[:2], "X must have no masked values"),
         (X[:2, :0], y[:2], "X must be two-dimensional"),
-    ]
+    ]  # fmt: skip
     for objects_, labels_, message in bad:
         for method in (model.learn_many, model.replay_many):
             with pytest.raises((ValueError, TypeError), match=message):

@@ -1,7 +1,5 @@
 """Where a scaler's scores come from: equal to their definitions after every step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from naive import scaling as naive

@@ -6,8 +6,6 @@ no repetitions and no level. The predicted label's own departure vanishes in the
 where, the rule looks at nothing but the category: the label must be a function of the category.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -48,11 +46,9 @@ def hinge(data, c):
 
 
 TAXONOMIES = {
-    "argmax": venn.Argmax(),
-    "top two": venn.taxonomies.TopTwo(),
-    "margin bins": venn.taxonomies.MarginBins(),
+    "argmax": venn.Argmax(), "top two": venn.taxonomies.TopTwo(), "margin bins": venn.taxonomies.MarginBins(),
     "adaptive bins": venn.taxonomies.AdaptiveMarginBins(),
-}
+}  # fmt: skip
 VALID = {
     **{
         f"{kind.__name__}, leave-one-out, {name}": lambda data, c, kind=kind, t=t: venn.TransductiveVenn(
@@ -66,11 +62,8 @@ VALID = {
             squares(data, c), venn.LeaveOneOut(t)
         )
         for t in (
-            venn.taxonomies.Threshold(),
-            venn.taxonomies.RunnerUp(),
-            venn.taxonomies.Gap(),
-            venn.taxonomies.TopScoreBins([0.0]),
-            venn.taxonomies.Grouped(0, venn.Argmax()),
+            venn.taxonomies.Threshold(), venn.taxonomies.RunnerUp(), venn.taxonomies.Gap(),
+            venn.taxonomies.TopScoreBins([0.0]), venn.taxonomies.Grouped(0, venn.Argmax()),
         )
     },
     "centroid": lambda data, c: venn.TransductiveVenn(NearestCentroid(range(c)), venn.LeaveOneOut(venn.Argmax())),
@@ -82,7 +75,7 @@ VALID = {
     "squares, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(squares(data, c)),
     "squares, training, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(squares(data, c), leave_one_out=False),
     "hinge, Venn-Abers": lambda data, c: venn.TransductiveVennAbers(hinge(data, c)),
-}
+}  # fmt: skip
 
 
 def departures(prediction, y):

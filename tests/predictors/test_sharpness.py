@@ -4,8 +4,6 @@ They come from one shuffle each, of another program; so ours, from eight, must a
 varies by, estimated here.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -16,13 +14,10 @@ import venn
 
 # gamma, C, steps, log loss, Brier loss
 REPORTED = {
-    "car": (0.5, 10.0, 700, 0.243, 0.124),
-    "pima": (0.125, 1.0, 700, 0.511, 0.342),
-    "ionosphere": (0.029, 1.0, 351, 0.194, 0.108),
-    "german": (0.016, 1.0, 700, 0.512, 0.341),
-    "wine_red": (0.091, 1.0, 700, 1.028, 0.557),
-    "optdigits": (0.016, 10.0, 500, 0.385, 0.161),
-}
+    "car": (0.5, 10.0, 700, 0.243, 0.124), "pima": (0.125, 1.0, 700, 0.511, 0.342),
+    "ionosphere": (0.029, 1.0, 351, 0.194, 0.108), "german": (0.016, 1.0, 700, 0.512, 0.341),
+    "wine_red": (0.091, 1.0, 700, 1.028, 0.557), "optdigits": (0.016, 10.0, 500, 0.385, 0.161),
+}  # fmt: skip
 
 
 @pytest.mark.program

@@ -1,7 +1,5 @@
 """The random numbers that break ties: addressed by step, the same however they are read, and nobody else's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,22 +1,12 @@
 """Invariants of taxonomies, and their validity: departures cancel, those of broken ones do not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from conftest import halved, labels, learned, leaving_out, objects
 from test_taxonomies import MACHINES, PAIRS, ByPosition, parity, tied
 
 import venn
-from venn.taxonomies import (
-    AdaptiveMarginBins,
-    Argmax,
-    ByScores,
-    Grouped,
-    LeaveOneOut,
-    ScoreBins,
-    TopScoreBins,
-)
+from venn.taxonomies import AdaptiveMarginBins, Argmax, ByScores, Grouped, LeaveOneOut, ScoreBins, TopScoreBins
 
 # Invariants ---------------------------------------------------------------------------------------------------------
 

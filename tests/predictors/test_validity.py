@@ -4,8 +4,6 @@ What is claimed (and only this): under exchangeability the row of the true label
 E[1{y = k} - P[y, k]] = 0 for each class k, and E[1{y = y*} - P[y, y*]] = 0 for y* = argmax_k P[y, k].
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The transductive Venn predictor: against its definition, against scikit-learn, and by its invariants."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from conftest import KERNELS, LABELS, OBJECTS, car, halved, labels, learned, objects

@@ -1,13 +1,12 @@
 """A fleet: each key is as if it were alone, whoever closes, kills or opens it; blocks, refusals, the shared model."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading
 
 import numpy as np
 import pytest
+from conftest import refused
 from sklearn.linear_model import LogisticRegression
 
 import venn
@@ -351,22 +350,12 @@ def test_refusals_change_nothing(kept, tmp_path):
     fleet.close()
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "words"),
-    [
-        ({"make": 3}, TypeError, "make must be a function"),
-        ({"open": 0}, ValueError, "open must be"),
-        ({"every": 0}, ValueError, "every must be"),
-        ({"rate": 1.0}, ValueError, "rate must"),
-        ({"most": 0}, ValueError, "most must be"),
-        ({"prior": 3}, TypeError, "prior must be"),
-        ({"folder": 3}, TypeError, "folder must be"),
-        ({"on_alarm": 3}, TypeError, "on_alarm must be"),
-    ],
-)
-def test_bad_parameters(given, error, words):
-    with pytest.raises(error, match=words):
-        venn.Fleet(**({"make": make} | given))
+test_bad_parameters = refused(lambda given: venn.Fleet(**({"make": make} | given)), [
+    ({"make": 3}, TypeError, "make must be a function"), ({"open": 0}, ValueError, "open must be"),
+    ({"every": 0}, ValueError, "every must be"), ({"rate": 1.0}, ValueError, "rate must"),
+    ({"most": 0}, ValueError, "most must be"), ({"prior": 3}, TypeError, "prior must be"),
+    ({"folder": 3}, TypeError, "folder must be"),
+])  # fmt: skip
 
 
 def test_a_folder_belongs_to_one_process_and_to_one_make(tmp_path):

@@ -1,7 +1,5 @@
 """Keyed messages: whoever serves a partition, dies or takes it over, each key is as if nothing had happened."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -14,6 +12,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from conftest import refused
+from ports import RedisServer
 
 import venn
 from streams.messages import Message
@@ -129,10 +129,7 @@ def test_a_killed_process_is_taken_over(tmp_path, expected):
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 def test_redis_streams_a_process_dies_and_another_has_its_partition(tmp_path, expected):
     pytest.importorskip("redis", reason="the package redis is not installed")
-    from tests.streams.test_redis import Server
-
-    server = Server(tmp_path)
-    server.start()
+    server = RedisServer(tmp_path)
     folder = tmp_path / "fleets"
     code = f"""
     from streams.brokers import RedisStream
@@ -208,23 +205,13 @@ def test_a_message_that_is_refused(tmp_path):
         assert sum(row.events for row in read_rows(tmp_path / "1")) == 20
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda f: next(follow(f, [1])), TypeError, "source must be a Source"),
-        (lambda f: next(follow_partitions([0], 3, Told)), TypeError, "fleet must be a function"),
-        (lambda f: next(follow_partitions([0], lambda n: f, 3)), TypeError, "source must be a function"),
-        (lambda f: next(follow_partitions([0], lambda n: f, Told, wait=-1)), ValueError, "wait must be"),
-        (lambda f: partition_of("a", 0), ValueError, "count must be"),
-        (lambda f: partition_of(3, 2), TypeError, "key must be text"),
-        (lambda f: key_of(Message("shop", None, "no", 1)), ValueError, "id must be like"),
-        (lambda f: key_of(Message("/1", None, "no", 1)), ValueError, "id must be like"),
-        (lambda f: key_of(Message(7, None, "no", 1)), ValueError, "id must be like"),
-    ],
-)
-def test_what_is_refused(call, error, words):
-    with pytest.raises(error, match=words):
-        call(venn.Fleet(make))
+test_what_is_refused = refused(lambda call: call(venn.Fleet(make)), [
+    (lambda f: next(follow_partitions([0], lambda n: f, Told, wait=-1)), ValueError, "wait must be"),
+    (lambda f: partition_of("a", 0), ValueError, "count must be"),
+    (lambda f: key_of(Message("shop", None, "no", 1)), ValueError, "id must be like"),
+    (lambda f: key_of(Message("/1", None, "no", 1)), ValueError, "id must be like"),
+    (lambda f: key_of(Message(7, None, "no", 1)), ValueError, "id must be like"),
+])  # fmt: skip
 
 
 def test_a_forked_child_neither_keeps_nor_takes_the_lock(tmp_path):

@@ -1,9 +1,8 @@
 """Which keys are named: by the definition, never more wrong ones than promised, and by a broken twin too many."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
+from conftest import refused
 from scipy.stats import binomtest
 
 import venn
@@ -201,10 +200,8 @@ def test_how_many_rows_a_change_must_have_to_be_named(turn, rows, enough):
     rng, best, kappa = np.random.default_rng(0), [], 0.4
     for _ in range(5):
         model, ps, evidence = (
-            venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), 1, (False, True))),
-            [],
-            KeyEvidence((False, True)),
-        )
+            venn.Conformal(venn.LeastSquaresSVM(venn.Linear(), 1, (False, True))), [], KeyEvidence((False, True)),
+        )  # fmt: skip
         for step, x in enumerate(rng.normal(size=(rows, 2))):
             said, y = model.predict_one(x), bool((x[0] > 0) != (step >= turn))
             ps.append(said.p_values[int(y)])
@@ -215,17 +212,11 @@ def test_how_many_rows_a_change_must_have_to_be_named(turn, rows, enough):
     assert (np.min(best, axis=0) > needed).all() if enough else (np.max(best, axis=0) < needed).all()
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: e_bh([1.0], 0.0), ValueError, "rate must"),
-        (lambda: holm([1.0], 2.0), ValueError, "level must"),
-        (lambda: e_bh(["a"], 0.1), (TypeError, ValueError), "logs must be numbers"),
-        (lambda: e_bh([1.0, 2.0], 0.1, 1), ValueError, "among must be an integer >= 2"),
-        (lambda: KeyEvidence(["a"]), ValueError, "classes must"),
-        (lambda: KeyEvidence(["a", "b"]).update(None, "c"), ValueError, "y must be one of"),
-    ],
-)
-def test_bad_input_is_named(call, error, words):
-    with pytest.raises(error, match=words):
-        call()
+test_bad_input_is_named = refused(None, [
+    (lambda: e_bh([1.0], 0.0), ValueError, "rate must"),
+    (lambda: holm([1.0], 2.0), ValueError, "level must"),
+    (lambda: e_bh(["a"], 0.1), "logs must be numbers"),
+    (lambda: e_bh([1.0, 2.0], 0.1, 1), ValueError, "among must be an integer >= 2"),
+    (lambda: KeyEvidence(["a"]), ValueError, "classes must"),
+    (lambda: KeyEvidence(["a", "b"]).update(None, "c"), ValueError, "y must be one of"),
+])  # fmt: skip

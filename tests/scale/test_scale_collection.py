@@ -1,7 +1,5 @@
 """Collections: what processes make of blocks, merged, is what one process makes of the whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A series that comes live, with gaps: in `Online`, by `venn run` and by `venn serve`, through kills."""
 
-from __future__ import annotations
-
 import json
 import math
 import signal

@@ -1,7 +1,5 @@
 """A model behind HTTP: what it says and refuses, that a request can be repeated, and that it is the library's run."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

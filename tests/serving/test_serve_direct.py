@@ -1,7 +1,5 @@
 """Small requests, which are answered without ASGI, get to the byte what the app answers; all others get to the app."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

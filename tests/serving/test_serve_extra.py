@@ -1,7 +1,5 @@
 """Without the packages of an extra all that does not need them works, and what does names it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Hostile requests to a served model: none ends it, and nothing of them is learned."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random
@@ -53,18 +51,8 @@ def bodies(dice):
     for encoding in ("utf-16", "utf-32", "utf-16-le", "cp037", "utf-8-sig"):
         yield good.decode().encode(encoding)
     yield from (
-        b"",
-        b"\0",
-        b"\xff\xfe",
-        b"\xef\xbb\xbf" + good,
-        good + good,
-        good[:-1],
-        b"null",
-        b"[]",
-        b"7",
-        b'"x"',
-        b"{}",
-    )
+        b"", b"\0", b"\xff\xfe", b"\xef\xbb\xbf" + good, good + good, good[:-1], b"null", b"[]", b"7", b'"x"', b"{}",
+    )  # fmt: skip
     yield b'{"id": "h", "x": [0.5, 1.0], "x": [1, 1]}'
     yield b'{"id": "h", "x": [0.5, 1.0], "__proto__": {}}'
     yield b'{"id": "' + b"i" * 2000 + b'", "x": [0.5, 1.0]}'

@@ -1,16 +1,11 @@
 """A fleet behind HTTP: as the library's, each request repeatable, also after kills; hostile keys begin nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
 import random
-import re
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from urllib.parse import quote
@@ -19,7 +14,7 @@ import httpx
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from serve_cases import CLASSES, conformal, forecaster
+from serve_cases import CLASSES, conformal, forecaster, process
 
 import venn
 from venn.cli.commands import main
@@ -249,30 +244,15 @@ def test_what_breaks_says_so_and_what_has_no_folder_is_refused(tmp_path):
 # ------------------------------------------------------------------------------------------------------------- killed
 
 CAR = {"buying": "vhigh", "maint": "low", "doors": "2", "persons": "4", "lug_boot": "big", "safety": "high"}
-COMMAND = ["serve", "--like", "car", "--key", "shop", "--predictors", "conformal", "--journal", "shops"]
-
-
-@contextlib.contextmanager
-def process(folder, port):
-    """Give a process of the command that serves."""
-    program = [sys.executable, "-u", "-m", "venn", *COMMAND, "--port", str(port)]
-    with subprocess.Popen(program, cwd=folder, stderr=subprocess.PIPE, text=True) as begun:
-        try:
-            for line in begun.stderr:
-                if found := re.search(r"serves shops at http://127.0.0.1:(\d+)/docs", line):
-                    begun.port = int(found[1])
-                    break
-            yield begun
-        finally:
-            begun.kill()
+COMMAND = ["--like", "car", "--key", "shop", "--predictors", "conformal", "--journal", "shops"]
 
 
 class Shopkeeper(threading.Thread):
     """Asks, answers and repeats until it has done enough; sends each request until it is answered."""
 
-    def __init__(self, port, shop, many):
+    def __init__(self, address, shop, many):
         super().__init__()
-        self.address, self.shop, self.many, self.told, self.wrong = f"http://127.0.0.1:{port}", shop, many, [], []
+        self.address, self.shop, self.many, self.told, self.wrong = address, shop, many, [], []
 
     def post(self, path, message):
         while True:
@@ -301,15 +281,15 @@ def killed(folder, kills, many, seed):
     """Kill a server again and again while each shop asks and answers; compare all with a life without a kill."""
     dice, keepers, port = random.Random(seed), [], 0
     for kill in range(kills):
-        with process(folder, port) as begun:
-            port = begun.port
+        with process(folder, *COMMAND, "--port", port) as begun:
+            port = begun.address.rpartition(":")[2]
             if not kill:
-                keepers = [Shopkeeper(port, shop, many) for shop in SHOPS]
+                keepers = [Shopkeeper(begun.address, shop, many) for shop in SHOPS]
                 for one in keepers:
                     one.start()
             time.sleep(dice.uniform(0.1, 1))
             begun.send_signal(signal.SIGKILL)
-    with process(folder, port) as begun:
+    with process(folder, *COMMAND, "--port", port) as begun:
         for one in keepers:
             one.join()
         assert not [wrong for one in keepers for wrong in one.wrong]
@@ -320,9 +300,9 @@ def killed(folder, kills, many, seed):
         assert begun.wait(60) == 0
         assert "Traceback" not in begun.stderr.read()
     (folder / "alone").mkdir()
-    with process(folder / "alone", 0) as begun:
+    with process(folder / "alone", *COMMAND, "--port", 0) as begun:
         for one in keepers:
-            whole = Shopkeeper(begun.port, one.shop, many)
+            whole = Shopkeeper(begun.address, one.shop, many)
             whole.run()
             assert whole.told == one.told
         begun.send_signal(signal.SIGTERM)
@@ -338,7 +318,7 @@ def test_killed_at_random_it_keeps_all_that_it_has_said(tmp_path):
 
 def test_check_and_what_it_refuses(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    said = CliRunner().invoke(main, [*COMMAND, "--check"])
+    said = CliRunner().invoke(main, ["serve", *COMMAND, "--check"])
     assert "a model of its own for each shop\njournal: the folder shops, a new one" in said.output
     (tmp_path / "file").write_text("")
     for options, words in (
@@ -346,7 +326,7 @@ def test_check_and_what_it_refuses(tmp_path, monkeypatch):
         (["--key", "id"], "key must be another name"),
         (["--key", "predictions"], "--key must be no name that replies have, got 'predictions'"),
     ):  # fmt: skip
-        refused = CliRunner().invoke(main, [*COMMAND, *options])
+        refused = CliRunner().invoke(main, ["serve", *COMMAND, *options])
         assert refused.exit_code
         assert words in refused.output
     assert not (tmp_path / "shops" / FILE).exists()

@@ -1,7 +1,5 @@
 """Who may read page, report and metrics: names, origins, tokens, paths, and messages that are none."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

@@ -1,7 +1,5 @@
 """The figures of a run for Prometheus, and the dashboard that draws them."""
 
-from __future__ import annotations
-
 import json
 import re
 import urllib.request
@@ -10,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 from page_cases import CLASSES, CREATED, HOSTILE, write
 
 from venn import cli
@@ -157,8 +156,7 @@ def test_all_are_in_the_manual():
 
 def test_the_command(run, tmp_path):
     path, _ = run
-    result = CliRunner().invoke(cli.main, ["metrics", str(path), "--once"])
-    assert result.exit_code == 0, result.output
+    result = well(CliRunner().invoke(cli.main, ["metrics", str(path), "--once"]))
     assert values(result.output) == scraped(path)
     missing = CliRunner().invoke(cli.main, ["metrics", str(tmp_path / "none.db"), "--once"])
     assert values(missing.output) == {("venn_up",): 0}

@@ -1,7 +1,5 @@
 """Notification of alarms: to a real server and by real commands, failing, hanging, many; the run never waits."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
@@ -284,15 +282,8 @@ def test_settings_are_checked():
 
 def test_a_pause_without_anybody_to_tell_is_refused(tmp_path):
     arguments = [
-        "run",
-        "--source",
-        "car",
-        "--journal",
-        str(tmp_path / "run.db"),
-        "--set",
-        "monitor.alarm_every=5",
-        "--check",
-    ]
+        "run", "--source", "car", "--journal", str(tmp_path / "run.db"), "--set", "monitor.alarm_every=5", "--check",
+    ]  # fmt: skip
     result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 2
     assert "--set monitor.alarm_every needs --on-alarm or --alarm-webhook" in " ".join(result.output.split())

@@ -1,7 +1,5 @@
 """The page of a run: what it reads, and what it says of it in numbers and words; the command that shows it."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -17,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import well
 from page_cases import CLASSES, STATES, write, write_state
 
 from venn import Conformal, LeastSquaresSVM, Monitor, Panel, TransductiveVennAbers, cli
@@ -55,10 +54,8 @@ class Scripted:
 
     def snapshot(self, name):
         told = curves(self.answered)["one"] | {
-            "step": self.answered,
-            "guaranteed": "nothing",
-            "predictions": "Forecast",
-        }
+            "step": self.answered, "guaranteed": "nothing", "predictions": "Forecast",
+        }  # fmt: skip
         return {"told": told, "monitor": None} if self.answered else None
 
     def alarms(self, name, last=100):
@@ -525,15 +522,13 @@ def test_a_journal_without_figures_says_what_it_holds(command, tmp_path):
     write(tmp_path / "run.db", 30)
     with closing(sqlite3.connect(tmp_path / "run.db")) as db, db:
         db.execute("DELETE FROM latest")
-    result = command(tmp_path / "run.db", "--once")
-    assert result.exit_code == 0
+    result = well(command(tmp_path / "run.db", "--once"))
     assert "34 questions and 30 answers; no figures yet: venn run writes them as it goes on" in result.output
 
 
 def test_the_figures_of_a_journal_as_json(command, tmp_path):
     made = write(tmp_path / "run.db", 30)
-    result = command(tmp_path / "run.db", "--json")
-    assert result.exit_code == 0, result.output
+    result = well(command(tmp_path / "run.db", "--json"))
     assert json.loads(result.output) == {name: one.snapshot() for name, one in made.told.items()} | {"episodes": []}
 
 

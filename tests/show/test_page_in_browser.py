@@ -1,7 +1,5 @@
 """The page of a run in headless Chromium, while its run goes on, dies and comes back."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket
@@ -16,6 +14,7 @@ from hashlib import sha256
 import pytest
 from browsing import LAST, Viewer, browser, chromium, served  # noqa: F401
 from click.testing import CliRunner
+from conftest import well
 from page_cases import CLASSES, HOSTILE, STATES, Fitted, predictions, write, write_run, write_state
 from test_doors import EVIL, pages  # noqa: F401
 
@@ -221,8 +220,7 @@ def policy_of(content):
 def test_a_report_runs_its_own_scripts_and_no_other(tmp_path, monkeypatch, browser):
     monkeypatch.chdir(tmp_path)
     hostile_record().save(tmp_path / "record.npz")
-    result = CliRunner().invoke(cli.main, ["report", "record.npz", "--title", EVIL])
-    assert result.exit_code == 0, result.output
+    well(CliRunner().invoke(cli.main, ["report", "record.npz", "--title", EVIL]))
     content = (tmp_path / "report.html").read_text("utf-8")
     known = set(re.findall(r"'sha256-([^']+)'", policy_of(content)))
     found = re.findall(r"<(?:script|style)>(.*?)</(?:script|style)>", content, flags=re.DOTALL)

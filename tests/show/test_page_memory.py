@@ -1,7 +1,5 @@
 """What the page remembers: where changes lie on the strip, whose alarms are whose, and a question found by its id."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

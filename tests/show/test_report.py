@@ -1,7 +1,5 @@
 """The report of a run: one file that asks nobody for anything, and says what the run says."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 from browsing import Viewer, browser, chromium  # noqa: F401
 from click.testing import CliRunner
+from conftest import well
 from page_cases import CLASSES, HOSTILE, predictions, write
 
 from venn import cli
@@ -138,8 +137,7 @@ def test_a_report_never_takes_the_place_of_a_journal_or_record(command, tmp_path
 def test_the_file_needs_nothing_and_shows_everything(command, tmp_path, browser):  # noqa: F811
     made = write(tmp_path / "run.db", 96, flip=48)
     title = "A <b>run</b> & more"
-    result = command("run.db", "--out", "here/report.html", "--title", title)
-    assert result.exit_code == 0, result.output
+    well(command("run.db", "--out", "here/report.html", "--title", title))
     file = tmp_path / "here/report.html"
     content = file.read_text("utf-8")
     # Nothing in it is fetched from elsewhere: no address in an attribute that a browser would follow by itself.
@@ -179,8 +177,7 @@ def test_of_a_record_over_another_file(command, tmp_path):
 
 def test_a_run_without_answers_has_a_report(command, tmp_path):
     write(tmp_path / "run.db", 0, "venn", pending=2, expired=0)
-    result = command("run.db")
-    assert result.exit_code == 0, result.output
+    well(command("run.db"))
     with Watch(tmp_path / "run.db") as watch:
         assert FollowedRun(watch).counts.pending == 2
     assert "No prediction has met its label yet." in (tmp_path / "report.html").read_text("utf-8")
@@ -192,8 +189,7 @@ def test_on_any_terminal_a_report_is_utf_8(tmp_path, monkeypatch):
     record.save("record.npz")
     given = ["report", "record.npz", "--title", "Größe ≥ 1", "--out", "-"]
     for charset in ("utf-8", "ascii", "latin-1"):
-        result = CliRunner(charset=charset).invoke(cli.main, given)
-        assert result.exit_code == 0
+        result = well(CliRunner(charset=charset).invoke(cli.main, given))
         assert "<title>Größe ≥ 1</title>" in result.stdout_bytes.decode()
 
 

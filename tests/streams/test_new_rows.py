@@ -1,7 +1,5 @@
 """`encode`: a new raw row becomes the object that it would have been in the stream."""
 
-from __future__ import annotations
-
 import csv
 import pickle
 

@@ -1,7 +1,5 @@
 """Rows that are no examples: a header that comes again, units, sums and notes, a first row taken for names."""
 
-from __future__ import annotations
-
 import random
 import warnings
 

@@ -1,7 +1,5 @@
 """Labels that come as scalars of numpy or Arrow are Python's own values, wherever classes are given."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -19,11 +17,9 @@ def arrow(labels):
 
 
 WAYS = {
-    "sorted": lambda labels: sorted(set(np.array(labels))),
-    "list": lambda labels: list(np.unique(labels)),
-    "array": np.array,
-    "arrow": arrow,
-}
+    "sorted": lambda labels: sorted(set(np.array(labels))), "list": lambda labels: list(np.unique(labels)),
+    "array": np.array, "arrow": arrow,
+}  # fmt: skip
 
 
 def of_machine(classes):

@@ -1,18 +1,13 @@
 """A Redis stream, from a real server: each entry once, whoever dies; what the server has thrown away is said."""
 
-from __future__ import annotations
-
 import logging
 import shutil
-import signal
 import sqlite3
-import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
-from ports import free_port
+from ports import RedisServer
 
 from streams.brokers import RedisStream
 from streams.form import Form
@@ -22,58 +17,18 @@ redis = pytest.importorskip("redis", reason="the package redis is not installed"
 pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 
 QUICK = 0.005
-# What was answered survives a killed server, if not a power failure.
-# With "everysec" a server puts writes off while the disk is slow, and a kill loses what it has confirmed.
-KEEP = ("--hz", "100", "--save", "", "--appendonly", "yes", "--appendfsync", "always")
-
-
-class Server:
-    """A redis-server of our own, whose data outlive it."""
-
-    def __init__(self, folder):
-        self.port = free_port()
-        self.folder, self.process = folder, None
-        self.url = f"redis://127.0.0.1:{self.port}/0"
-
-    def start(self):
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), *KEEP],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 60
-        while True:
-            with redis.Redis(port=self.port) as client:
-                try:
-                    client.ping()
-                except redis.AuthenticationError:
-                    return
-                except redis.ConnectionError:
-                    assert time.monotonic() < deadline
-                    assert self.process.poll() is None
-                    time.sleep(0.01)
-                else:
-                    return
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-    def client(self):
-        return redis.Redis(port=self.port)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("redis"))
-    server.start()
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
     yield server
     server.kill()
 
 
 @pytest.fixture
 def source(server, request):
-    with server.client() as client:
+    with redis.Redis(port=server.port) as client:
         client.flushall()
     with RedisStream(server.url, request.node.name, wait=QUICK) as source:
         yield source
@@ -81,7 +36,7 @@ def source(server, request):
 
 @pytest.fixture
 def client(server):
-    with server.client() as client:
+    with redis.Redis(port=server.port) as client:
         yield client
 
 
@@ -156,21 +111,19 @@ def test_flat_fields(server, client, source):
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"data": "{"}, "must be JSON"),
-        ({"data": b"\xff"}, "must be UTF-8"),
+        ({"data": "{"}, "must be JSON"), ({"data": b"\xff"}, "must be UTF-8"),
         ({"data": "{}"}, "must have x, y or both, got neither"),
         ({"data": '{"y": 1}'}, "must have an id, as it has y and no x, got none"),
         ({"data": '{"x": [1]}', "y": "1"}, "must have the field 'data' or id, x and y, got 'data' and 'y'"),
         ({"other": "1"}, "must have x, y or both, got neither"),
         ({"y": "1"}, "must have an id, as it has y and no x, got none"),
-        ({"id": "", "x": "[1]"}, "id must not be empty"),
-        ({"x": "1,2"}, "x must be JSON"),
+        ({"id": "", "x": "[1]"}, "id must not be empty"), ({"x": "1,2"}, "x must be JSON"),
         ({"x": "[NaN]"}, "must hold finite numbers only, got NaN"),
         ({"x": "[" * 950 + "]" * 950}, "x must be JSON nested at most 100 deep"),
         ({"x": "[1]", "y": b"\xff"}, "must be UTF-8"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_bad_entries(server, source, client, fields, reason):
     bad = client.xadd(source.stream, fields).decode()
     source.send(7, [1])

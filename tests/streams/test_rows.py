@@ -1,7 +1,5 @@
 """CSV rows as messages: the row of names, questions and answers, kinds of columns, what is wrong and where."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys
@@ -25,13 +23,6 @@ def append(path, text):
         file.write(text if isinstance(text, bytes) else text.encode())
 
 
-def test_rows(path):
-    append(path, '\n"key",a,b,fruit,other\n"k,1",1,2,lime,z\nk2, 3 ,4e0,,z\n\nk2,,,"a ""b""",z\n')
-    source = CSVRows(path, "fruit", id="key", follow=False, form=Form(features=["b", "a"]))
-    found = [(m.id, None if m.x is None else m.x.tolist(), m.y) for m in source.messages()]
-    assert found == [("k,1", [2, 1], "lime"), ("k2", [4, 3], None), ("k2", None, 'a "b"')]
-
-
 def test_rows_without_label_and_id_and_with_kinds(path):
     append(path, "a;b;c\nred;x;1\ngreen;;2\n")
     form = Form(schema={"a": Nominal(("red", "green")), "b": Skip()})
@@ -39,30 +30,18 @@ def test_rows_without_label_and_id_and_with_kinds(path):
     assert [(m.id, m.x.tolist(), m.y) for m in found] == [(None, [1, 0, 1], None), (None, [0, 1, 2], None)]
 
 
-def test_rows_find_their_header_again(path):
-    append(path, b"\xef\xbb\xbf\r\na,y\r\n1,u\r\n2,v\r\n")
-    source = CSVRows(path, "y", follow=False)
-    first, second = source.messages()
-    for again in (source, CSVRows(path, "y", follow=False)):
-        assert [m[:3] for m in again.messages(first.position)] == [second[:3]]
-
-
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("k,1", "must have 4 fields, got 2"),
-        ("k,1,2,a,b", "must have 4 fields, got 5"),
-        ('k,1,2,"a', "must be a row of CSV on one line"),
-        ('k,"1"2,2,a', "must be a row of CSV on one line"),
-        ("k,1,,a", "x, feature 'b' is missing, got ''"),
-        ("k,1,nan,a", "x, feature 'b' is missing, got 'nan'"),
+        ("k,1", "must have 4 fields, got 2"), ("k,1,2,a,b", "must have 4 fields, got 5"),
+        ('k,1,2,"a', "must be a row of CSV on one line"), ('k,"1"2,2,a', "must be a row of CSV on one line"),
+        ("k,1,,a", "x, feature 'b' is missing, got ''"), ("k,1,nan,a", "x, feature 'b' is missing, got 'nan'"),
         ("k,1,1_0,a", "x, feature 'b' must be a number, got '1_0'"),
         ("k,1,2,c", "y must be one of the classes ('a', 'b'), got 'c'"),
-        (",,,a", "must have an id, as it has y and no x, got none"),
-        ("k,,,", "must have x, y or both, got neither"),
+        (",,,a", "must have an id, as it has y and no x, got none"), ("k,,,", "must have x, y or both, got neither"),
         (b"k,1,2,\xe4", "must be UTF-8"),
     ],
-)
+)  # fmt: skip
 def test_bad_rows(path, row, reason):
     append(path, "key,a,b,y\n")
     append(path, row)

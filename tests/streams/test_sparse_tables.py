@@ -1,7 +1,5 @@
 """Sparse tables stay sparse, are put in order, and are refused where they are bad."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sets that scikit-learn fetches: it is given what OpenML has, and the table that comes of it is ours."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib
@@ -162,26 +160,17 @@ def test_covtype_is_fetched_by_its_own_function(openml, tmp_path, monkeypatch):
 
 TABLE = b"size,colour,age,label\n1.5,red,?,yes\n2,?,30,no\n-0.1,dark blue,3,yes\n"
 COLUMNS = [
-    ("Id", ["a", "b", "c", "d"]),
-    ("Size", None),
-    ("Colour", ["r", "dark blue"]),
-    ("Age", ["3", "30"]),
+    ("Id", ["a", "b", "c", "d"]), ("Size", None), ("Colour", ["r", "dark blue"]), ("Age", ["3", "30"]),
     ("c", ["0", "1"]),
-]
+]  # fmt: skip
 ROWS = [
-    ["a", "9", "r", "3", "0"],
-    ["b", "1.50", "r", "?", "1"],
-    ["c", "2.0", "?", "30", "0"],
+    ["a", "9", "r", "3", "0"], ["b", "1.50", "r", "?", "1"], ["c", "2.0", "?", "30", "0"],
     ["d", "-1e-1", "dark blue", "3", "1"],
-]
+]  # fmt: skip
 SMALL = Fetched(
-    table=DataFile("small.table.csv", len(TABLE), hashlib.sha256(TABLE).hexdigest()),
-    names=("size", "colour", "age"),
-    openml=7,
-    drop=("Id",),
-    rows=(1, 4),
-    values={"colour": {"r": "red"}, "label": {"0": "no", "1": "yes"}},
-)
+    table=DataFile("small.table.csv", len(TABLE), hashlib.sha256(TABLE).hexdigest()), names=("size", "colour", "age"),
+    openml=7, drop=("Id",), rows=(1, 4), values={"colour": {"r": "red"}, "label": {"0": "no", "1": "yes"}},
+)  # fmt: skip
 SCHEMA = {"colour": Nominal(missing="?")}
 REMEDY = "set what there is to set"
 
@@ -212,13 +201,11 @@ def test_numbers_are_written_as_short_as_they_are_exact(numbers):
 @pytest.mark.parametrize(
     ("columns", "rows"),
     [
-        (COLUMNS, [*ROWS[:3], ["d", "-1e-1", "dark blue", "30", "1"]]),
-        (COLUMNS, [ROWS[0], ROWS[2], ROWS[1], ROWS[3]]),
-        (COLUMNS, ROWS[:3]),
-        (COLUMNS, [[row[0], "?", *row[2:]] for row in ROWS]),
+        (COLUMNS, [*ROWS[:3], ["d", "-1e-1", "dark blue", "30", "1"]]), (COLUMNS, [ROWS[0], ROWS[2], ROWS[1], ROWS[3]]),
+        (COLUMNS, ROWS[:3]), (COLUMNS, [[row[0], "?", *row[2:]] for row in ROWS]),
         ([*COLUMNS[:2], ("Colour", ["r", "light blue"]), *COLUMNS[3:]], [[*row[:2], "r", *row[3:]] for row in ROWS]),
     ],
-)
+)  # fmt: skip
 def test_another_table_is_refused_and_not_kept(columns, rows, openml, tmp_path):
     openml.serve(7, columns, rows, "c")
     with pytest.raises(ValueError, match=rf"table of small from OpenML \(data set 7\) must have sha256 .*; {REMEDY}$"):

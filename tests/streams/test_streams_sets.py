@@ -1,7 +1,5 @@
 """Named data sets: their rows and classes, and the way of their files: folder, cache, download."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib
@@ -76,26 +74,17 @@ def test_packaged_sets():
 
 
 COUNTS = {
-    "wine_red": ({"3": 10, "4": 53, "5": 681, "6": 638, "7": 199, "8": 18}, 11),
-    "pima": ({"0": 500, "1": 268}, 8),
+    "wine_red": ({"3": 10, "4": 53, "5": 681, "6": 638, "7": 199, "8": 18}, 11), "pima": ({"0": 500, "1": 268}, 8),
     "optdigits": (dict(zip("0123456789", (554, 571, 557, 572, 568, 558, 558, 566, 554, 562), strict=True)), 64),
-    "ionosphere": ({"b": 126, "g": 225}, 34),
-    "liver": ({"1": 145, "2": 200}, 6),
-    "mushroom": ({"e": 4208, "p": 3916}, 117),
-    "promoters": ({"+": 53, "-": 53}, 57 * 4),
-    "wdbc": ({"B": 357, "M": 212}, 30),
-    "german": ({"1": 700, "2": 300}, 61),
-    "adult": ({"<=50K": 24720, ">50K": 7841}, 6 + 102),
-    "heart": ({"absent": 150, "present": 120}, 10 + 4 + 3 + 3),
-    "divorce": ({"0": 86, "1": 84}, 54),
-    "cervical": ({"0": 803, "1": 55}, 32),
-    "colon": ({"n": 22, "t": 40}, 2000),
-    "leukemia": ({"ALL": 47, "AML": 25}, 7129),
-    "srbct": ({"BL": 11, "EWS": 29, "NB": 18, "RMS": 25}, 2308),
-    "banknote": ({"0": 762, "1": 610}, 4),
-    "elec2": ({"DOWN": 26075, "UP": 19237}, 8),
+    "ionosphere": ({"b": 126, "g": 225}, 34), "liver": ({"1": 145, "2": 200}, 6),
+    "mushroom": ({"e": 4208, "p": 3916}, 117), "promoters": ({"+": 53, "-": 53}, 57 * 4),
+    "wdbc": ({"B": 357, "M": 212}, 30), "german": ({"1": 700, "2": 300}, 61),
+    "adult": ({"<=50K": 24720, ">50K": 7841}, 6 + 102), "heart": ({"absent": 150, "present": 120}, 10 + 4 + 3 + 3),
+    "divorce": ({"0": 86, "1": 84}, 54), "cervical": ({"0": 803, "1": 55}, 32), "colon": ({"n": 22, "t": 40}, 2000),
+    "leukemia": ({"ALL": 47, "AML": 25}, 7129), "srbct": ({"BL": 11, "EWS": 29, "NB": 18, "RMS": 25}, 2308),
+    "banknote": ({"0": 762, "1": 610}, 4), "elec2": ({"DOWN": 26075, "UP": 19237}, 8),
     "covtype": ({"1": 211840, "2": 283301, "3": 35754, "4": 2747, "5": 9493, "6": 17367, "7": 20510}, 54),
-}
+}  # fmt: skip
 
 
 def test_every_published_set_is_tested():

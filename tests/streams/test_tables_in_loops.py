@@ -1,7 +1,5 @@
 """A table, or a single row, where a loop or an object is wanted; rows alone and in frames go through alike."""
 
-from __future__ import annotations
-
 import pytest
 from test_frames import KINDS, table, taken
 
@@ -22,14 +20,12 @@ LOOPS = {
     "venn.replay": lambda frame: venn.replay(frame, model()),
     "venn.replay of a panel": lambda frame: venn.replay(frame, venn.Panel(venn=model())),
     "streams.teach": lambda frame: list(streams.teach(frame, streams.Immediate())),
-    "Online.follow": lambda frame: list(venn.Online(model()).follow(frame)),
-    "from_river": from_river,
-    "predict_one": lambda frame: model().predict_one(frame),
-    "learn_one": lambda frame: model().learn_one(frame, "a"),
+    "Online.follow": lambda frame: list(venn.Online(model()).follow(frame)), "from_river": from_river,
+    "predict_one": lambda frame: model().predict_one(frame), "learn_one": lambda frame: model().learn_one(frame, "a"),
     "Panel.learn_one": lambda frame: venn.Panel(venn=model()).learn_one(frame, "a"),
     "Online.ask": lambda frame: venn.Online(model()).ask(frame),
     "y of from_arrays": lambda frame: streams.from_arrays([[0.0]] * 3, frame),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)

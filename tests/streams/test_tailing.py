@@ -1,7 +1,5 @@
 """Files that grow: whole lines once, whoever stops and starts when; bad lines named; rotation and truncation said."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -13,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,27 +52,6 @@ def ids(source, position=None):
 
 
 # Growing -------------------------------------------------------------------------------------------------------------
-
-
-def test_questions_answers_and_examples(path):
-    append(path, '{"id": 1, "x": [1, 2]}\r\n\n{"x": [3, 4], "y": "a"}\n  \n{"id": 1, "y": "b"}\n')
-    found = list(JSONLines(path, follow=False).messages())
-    assert [(m.id, None if m.x is None else m.x.tolist(), m.y) for m in found] == [
-        (1, [1, 2], None),
-        (None, [3, 4], "a"),
-        (1, None, "b"),
-    ]
-
-
-def test_a_half_written_line_waits(path):
-    append(path, line(1) + line(2)[:5])
-    with JSONLines(path, wait=QUICK) as source:
-        messages = source.messages()
-        assert until_none(messages)[0] == [1]
-        append(path, line(2)[5:-1])
-        assert next(messages) is None
-        append(path, "\n" + line(3))
-        assert until_none(messages)[0] == [2, 3]
 
 
 def test_a_file_that_ends_needs_no_last_line_end(path):
@@ -331,14 +309,6 @@ def test_bad_lines_are_counted_and_the_loop_gets_its_turn(path):
     assert ids(JSONLines(path, follow=False), caught.value.position) == [3]
 
 
-def test_lines_are_counted_on_after_a_restart(path):
-    append(path, line(1) + "\n" + line(2) + "[]\n")
-    source = JSONLines(path, follow=False)
-    position = next(source.messages()).position
-    with pytest.raises(BadMessage, match="line 4: must be a JSON object"):
-        ids(source, position)
-
-
 def test_a_line_without_an_end_takes_no_memory(path, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST", 100)
     monkeypatch.setattr(lines, "CHUNK", 30)
@@ -416,34 +386,18 @@ def test_a_standard_input_that_was_closed_before_the_start_is_refused(monkeypatc
         next(JSONLines("-").messages())
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "reason"),
-    [
-        (lambda: JSONLines(3), TypeError, 'path must be the path of a file, or "-" for standard input, got 3'),
-        (lambda: JSONLines("a", follow=1), TypeError, "follow must be True or False, got 1"),
-        (lambda: JSONLines("a", form=["a"]), TypeError, "form must be a Form, got ['a']"),
-        (lambda: JSONLines("a", bad=True), TypeError, "bad must be a function of the error, such as Tally(), or None"),
-        (lambda: JSONLines("a", lost=1), TypeError, "lost must be a function of the error"),
-        (lambda: JSONLines("a", wait=10**400), ValueError, "wait must be a number of seconds > 0, got 1000"),
-        (lambda: JSONLines("a", wait=0), ValueError, "wait must be a number of seconds > 0, got 0"),
-        (lambda: JSONLines("a", wait=float("nan")), ValueError, "wait must be a number of seconds > 0, got nan"),
-        (lambda: JSONLines("a", wait="1"), TypeError, "wait must be a number of seconds > 0, got '1'"),
-        (lambda: JSONLines("a", name=""), ValueError, "name must not be empty, got ''"),
-        (lambda: JSONLines("a", name=1), TypeError, "name must be str, got 1"),
-        (lambda: JSONLines("a").messages(3), TypeError, "position must be text that this source gave, got 3"),
-        (lambda: JSONLines("a").messages("3"), ValueError, "position must be text that this source gave, got '3'"),
-        (lambda: JSONLines("-").messages("3"), TypeError, "position must be an integer >= 0, got '3'"),
-        (lambda: JSONLines("-").messages(-1), ValueError, "position must be an integer >= 0, got -1"),
-        (lambda: CSVRows("a", 1), TypeError, "label must be the name of a column, or None, got 1"),
-        (lambda: CSVRows("a", "y", id="y"), ValueError, "id must be another column than label, got 'y' for both"),
-        (lambda: CSVRows("a", "y", delimiter=",,"), ValueError, "delimiter must be one character"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_bad_parameters(make, error, reason):
-    with pytest.raises(error) as caught:
-        make()
-    assert reason in str(caught.value)
+test_bad_parameters = refused(None, [
+    (lambda: JSONLines("a", wait=10**400), ValueError, "wait must be a number of seconds > 0, got 1000"),
+    (lambda: JSONLines("a", wait=0), ValueError, "wait must be a number of seconds > 0, got 0"),
+    (lambda: JSONLines("a", wait=float("nan")), ValueError, "wait must be a number of seconds > 0, got nan"),
+    (lambda: JSONLines("a", name=""), ValueError, "name must not be empty, got ''"),
+    (lambda: JSONLines("a").messages("3"), ValueError, "position must be text that this source gave, got '3'"),
+    (lambda: JSONLines("-").messages("3"), TypeError, "position must be an integer >= 0, got '3'"),
+    (lambda: JSONLines("-").messages(-1), ValueError, "position must be an integer >= 0, got -1"),
+    (lambda: CSVRows("a", 1), TypeError, "label must be the name of a column, or None, got 1"),
+    (lambda: CSVRows("a", "y", id="y"), ValueError, "id must be another column than label, got 'y' for both"),
+    (lambda: CSVRows("a", "y", delimiter=",,"), ValueError, "delimiter must be one character"),
+], plain=True)  # fmt: skip
 
 
 def test_names_tell_sources_apart(tmp_path, monkeypatch):

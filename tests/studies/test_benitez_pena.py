@@ -1,7 +1,5 @@
 """The study of Benitez-Pena et al. (2020): its parts against definitions, the paper's facts, nothing twice."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

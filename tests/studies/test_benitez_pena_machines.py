@@ -1,7 +1,5 @@
 """The machines of the study of Benitez-Pena et al. (2020): each against its definition."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Forest Cover Type: what is published adds up, and the example does what it says on a few thousand rows."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

@@ -1,7 +1,5 @@
 """The comparison with peers: its figures are what they are called, and it runs whatever is installed."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import math
@@ -17,13 +15,9 @@ import pytest
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "peers.py"
 MODULES = {
-    "online-cp": "online_cp",
-    "crepes": "crepes",
-    "mapie": "mapie",
-    "venn-abers": "venn_abers",
-    "river": "river",
+    "online-cp": "online_cp", "crepes": "crepes", "mapie": "mapie", "venn-abers": "venn_abers", "river": "river",
     "scikit-learn": "sklearn",
-}
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The study of Rueping (2004): its parts against definitions, its orderings, and that nothing is computed twice."""
 
-from __future__ import annotations
-
 import math
 import os
 import re
