@@ -326,6 +326,9 @@ class FlatTrees(Saved):
         for name, field in FIELDS:
             self._nodes[field] = getattr(self, name)
             setattr(self, name, self._nodes[field])  # once in memory
+        self._walk = (  # what a compiled loop reads
+            self.single, self.missing, self.places, self.categories, self._nodes, self.roots, self.leaves, self.sets,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return (
@@ -359,10 +362,7 @@ class FlatTrees(Saved):
             raise ValueError(f"X must be rows (n, {d}), got shape {rows.shape}")
         sums = np.empty((len(rows), k))
         sums[:] = self.start
-        refused = tree_sums(
-            rows, self.single, self.missing, self.places, self.categories, self._nodes, self.roots, self.leaves,
-            self.sets, sums,
-        )  # fmt: skip
+        refused = tree_sums(rows, *self._walk, sums)
         if refused >= 0:
             i, f = divmod(refused, d)
             kind = "64" if not self.single else "32"
