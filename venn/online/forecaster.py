@@ -464,7 +464,8 @@ class Forecaster(InBlocks):
 
     def learn_one(self, x: Any, y: Label, prepared: Prepared | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
-        predictors, main = self._predictors, self._predictors[self.main]
+        predictors = self._predictors
+        main: Any = predictors[self.main]
         n = main.n
         if prepared is None:
             prepared = self.prepare(x, y)
