@@ -194,13 +194,16 @@ class _Ranked(NumberPrediction):
 
         Or what stands in its place in another array.
         """
-        place = int(self.places.searchsorted(k, "right")) - 1
-        return float((self.points if of is None else of)[place]) if place >= 0 else -math.inf
+        known = self.points if of is None else of
+        # Where all points are known their places are 1 to n.
+        place = (min(k, self.n) if len(known) == self.n else int(self.places.searchsorted(k, "right"))) - 1
+        return float(known[place]) if place >= 0 else -math.inf
 
     def _at_least(self, k: int, of: Floats | None = None) -> float:
         """Return the k-th smallest point, or the first known one after it; infinity for none; or of another array."""
-        place = int(self.places.searchsorted(k, "left"))
-        return float((self.points if of is None else of)[place]) if place < len(self.points) else math.inf
+        known = self.points if of is None else of
+        place = max(k - 1, 0) if len(known) == self.n else int(self.places.searchsorted(k, "left"))
+        return float(known[place]) if place < len(known) else math.inf
 
     def _lower(self, k: int) -> float:
         """Return a lower end: the k-th smallest point, and a step of the grid less."""

@@ -152,6 +152,8 @@ class Real(LabelSpace, Saved):
 
     def encode(self, y: Any) -> float:
         """Return a number as a float, or raise ValueError if it is not a number, not finite, or too large."""
+        if type(y) is float and abs(y) <= LARGEST_LABEL:  # for speed
+            return y + 0.0
         number = y.item() if isinstance(y, np.ndarray) and y.ndim == 0 else python_value(y)
         # Written so that NaN fails.
         if not is_number(number) or not abs(number) <= LARGEST_LABEL:

@@ -610,7 +610,7 @@ class ClassIntervals(OneOfProbabilities, SaysPairs[float]):
 
 def significance(epsilon: Any) -> float:
     """Return a significance level as a float, or say what it must be."""
-    if not is_number(epsilon):
+    if type(epsilon) is not float and not is_number(epsilon):
         raise TypeError(f"epsilon must be a number in [0, 1], got {epsilon!r}")
     # Written so that NaN fails.
     if not 0 <= epsilon <= 1:

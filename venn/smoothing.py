@@ -65,7 +65,8 @@ class Smoothing(Saved):
         ValueError
             For a negative n.
         """
-        z = self.bits_at(n)
+        (number, place), (drawn, bits) = divmod(n, BLOCK), self._drawn
+        z = bits[place] if drawn == number else self.bits_at(n)
         if digest is not None:
             z = z ^ digest
             z = (z ^ (z >> 30)) * FIRST & MASK

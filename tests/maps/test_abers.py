@@ -339,7 +339,7 @@ def test_memory_follows_the_number_of_scores():
         calibrator.insert_many(part, np.zeros(len(part), int))
 
     def leaves(link):
-        nodes = calibrator._nodes
+        nodes = calibrator.nodes
         if link < 0:
             return 1
         left, right = (leaves(nodes[link, side]) for side in (hulls.LEFT, hulls.RIGHT))
@@ -348,16 +348,16 @@ def test_memory_follows_the_number_of_scores():
         return left + right
 
     def used():
-        return leaves(calibrator._nodes[0, hull_tree.ROOT])
+        return leaves(calibrator.nodes[0, hull_tree.ROOT])
 
     assert used() <= 3 * len(scores) / hulls.WIDTH
     for score in scores[:39_000]:
         calibrator.delete(score, 0)
     assert used() <= 8 * 1000 / hulls.WIDTH
-    room = len(calibrator._nodes)
+    room = len(calibrator.nodes)
     for score in scores[:30_000]:
         calibrator.insert(score, 1)
-    assert len(calibrator._nodes) == room  # rows given back are used again
+    assert len(calibrator.nodes) == room  # rows given back are used again
 
 
 # Bad input ------------------------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ def test_what_is_not_there_cannot_be_deleted():
 
 def test_no_more_examples_than_can_be_counted():
     calibrator = VennAbers()
-    calibrator._nodes[0, hull_tree.TOTAL] = hulls.LIMIT * hulls.ONE
+    calibrator.nodes[0, hull_tree.TOTAL] = hulls.LIMIT * hulls.ONE
     with pytest.raises(OverflowError, match="at most 2147483647 examples, got 2147483648"):
         calibrator.insert(0.0, 1)
     with pytest.raises(OverflowError, match="at most"):

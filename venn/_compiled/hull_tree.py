@@ -519,7 +519,20 @@ def replay_all(nodes, leaves, scores, labels, taken, first, out):  # type: ignor
 
 
 @plainly
-def pairs_of_one(nodes, leaves, scores, largest, grid, offset, steps, pairs, proba):  # type: ignore[no-untyped-def]
+def steps_of_one(scores, largest, grid, offset):  # type: ignore[no-untyped-def]
+    """Return the (1, c) scores of one object in whole steps; of two classes they mirror each other, if the scores do.
+
+    `largest`, `grid`, `offset` : see `on_grid_within`.
+    """
+    steps = np.empty(scores.shape)
+    on_grid_within(scores[0], largest, grid, offset, steps[0])
+    if scores.shape[1] == 2:
+        mirror(scores, grid, steps)
+    return steps
+
+
+@plainly
+def pairs_of_one(nodes, leaves, scores, largest, grid, offset, pairs, proba):  # type: ignore[no-untyped-def]
     """Read the fits of all classes at one object; return the class of the largest probability.
 
     Parameters
@@ -529,17 +542,13 @@ def pairs_of_one(nodes, leaves, scores, largest, grid, offset, steps, pairs, pro
     scores : (1, c) float64
     largest, grid, offset : float
         See `on_grid_within`.
-    steps : (1, c) float64
-        Set to the scores in whole steps; of two classes they mirror each other, if the scores do.
     pairs : (c, 2) float64
         Set to p0 and p1 of each class.
     proba : (c,) float64
         Set to the means of the pairs over their sum, to the bit as numpy computes them for fewer than 8 classes.
     """
-    on_grid_within(scores[0], largest, grid, offset, steps[0])
-    if scores.shape[1] == 2:
-        mirror(scores, grid, steps)
     c, total, best = scores.shape[1], 0.0, 0
+    steps = steps_of_one(scores, largest, grid, offset)
     for k in range(c):
         pairs[k, 0], pairs[k, 1] = query(nodes[k], leaves[k], steps[0, k])
         proba[k] = (pairs[k, 0] + pairs[k, 1]) / 2
@@ -551,17 +560,17 @@ def pairs_of_one(nodes, leaves, scores, largest, grid, offset, steps, pairs, pro
     return best
 
 
-@compiled
-def insert_one(nodes, leaves, steps, code, first):  # type: ignore[no-untyped-def]
+@plainly
+def insert_one(nodes, leaves, scores, largest, grid, offset, code, first):  # type: ignore[no-untyped-def]
     """Insert an example of a class into the trees of all classes from `first` on; return the first without room, or c.
 
     Parameters
     ----------
-    nodes, leaves
+    nodes, leaves, scores, largest, grid, offset
         As above.
-    steps : (1, c) float64
     code : int
     """
+    steps = steps_of_one(scores, largest, grid, offset)
     for k in range(first, steps.shape[1]):
         if insert(nodes[k], leaves[k], steps[0, k], np.int64(k == code)) != DONE:
             return k

@@ -417,9 +417,17 @@ def shares_of_one(buckets, values, bits, drawn, smoothed, out):  # type: ignore[
         Random bits of the step, which the object's digest is mixed with to break ties.
     smoothed : bool
     out : (c,) float64
+
+    Returns
+    -------
+    int
+        The place of the largest p-value, the first of several.
     """
+    best = 0
     tau = np.float64(mixed(drawn ^ digest(bits)) >> BY_11) * 2.0**-53 if smoothed else 1.0
     size = buckets.totals[1]
     for j in range(values.shape[0]):
         below, up_to = below_and_up_to(buckets, values[j])
         out[j] = (size - up_to + tau * (up_to - below + 1)) / (size + 1)
+        best = j if out[j] > out[best] else best
+    return best

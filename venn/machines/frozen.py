@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, ClassVar, Self
@@ -281,7 +281,7 @@ class FrozenScorer(GivenScorer):
             return self
         return FrozenScorer.made_of(self.parameters | {"method": method})
 
-    @property
+    @cached_property
     def probabilities(self) -> bool:
         """Whether scores are probabilities, by `predict_proba`."""
         return self._method == "predict_proba"
@@ -349,9 +349,10 @@ class FrozenScorer(GivenScorer):
 
     def _asked(self, block: ObjectRows) -> Floats:
         """Return what the estimator answers."""
-        alone = self._answers.trees is None and self._alone and len(block) <= FEW
+        if self._answers.trees is not None or not self._alone or len(block) > FEW:
+            return self._answers.of(self._method, block)
         # Several threads wait for each other longer than a few rows take, milliseconds where the cores are busy.
-        with one_thread(blas=False) if alone else nullcontext():
+        with one_thread(blas=False):
             return self._answers.of(self._method, block)
 
 
@@ -389,7 +390,7 @@ class Answers:
         self._by_name = bool(self._categories or self._codes)
         self._last: tuple[str, bytes, Floats] | None = None
 
-    @property
+    @cached_property
     def trees(self) -> FlatTrees | None:
         """Its trees, where it is trees of scikit-learn's and nothing else."""
         return None if self._steps else self._last_trees
@@ -426,25 +427,24 @@ class Answers:
             It refuses a row; also where its own code then raises KeyError or the like: what asks it must not end.
         """
         try:
-            return self._of(method, rows)
+            if len(rows) != 1:
+                return self._asked(method, rows)
+            # An object is asked about when it is predicted and again when it is learned, and by every predictor.
+            key, last = rows.tobytes(), self._last
+            if last is None or last[:2] != (method, key):
+                last = self._last = method, key, self._asked(method, rows)
+            return last[2]
         except (LookupError, AttributeError, AssertionError) as error:
             what = "x" if len(rows) == 1 else "X"
             said = f"{type(error).__name__}: {error}"
             raise ValueError(f"{what} must be what the estimator takes, which says: {said}") from error
 
-    def _of(self, method: str, rows: ObjectRows) -> Floats:
-        if len(rows) != 1:
-            return self._asked(method, rows)
-        # An object is asked about when it is predicted and again when it is learned, and by every predictor.
-        key, last = rows.tobytes(), self._last
-        if last is None or last[:2] != (method, key):
-            last = self._last = method, key, self._asked(method, rows)
-        return last[2]
-
     def _asked(self, method: str, rows: ObjectRows) -> Floats:
         if isinstance(rows, np.ndarray) and self.trees is not None:
-            with suppress(ValueError):
+            try:
                 return self.trees.answer(method, rows)
+            except ValueError:
+                pass  # the estimator says what is wrong
         walked = self._steps and self._last_trees is not None
         ask = partial(asked, partial(self._through, method) if walked else getattr(self._estimator, method))
         if isinstance(rows, TableRows):

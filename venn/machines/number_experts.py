@@ -308,8 +308,8 @@ class Process(Saved):
 
     def quantiles(self, rows: Any, normal: Floats) -> Floats:
         """Return the (n, k) quantiles of the labels of n objects, those of a standard normal distribution given."""
-        mean, deviation = np.split(self.normal(rows), 2, axis=1)
-        return nearest(self.gaps, self.shape.back(mean + deviation * normal))
+        found = self.normal(rows)
+        return nearest(self.gaps, self.shape.back(found[:, :1] + found[:, 1:] * normal))
 
     def normal(self, rows: Any) -> Floats:
         """Return the (n, 2) means and standard deviations of n labels in their shape."""

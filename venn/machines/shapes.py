@@ -139,4 +139,4 @@ def unbent(places: Any, center: Any, unit: Any, reach: Any) -> Any:
     size = np.abs(places)
     with np.errstate(over="ignore"):
         z = np.minimum(size, reach) + np.expm1(np.minimum(np.maximum(size - reach, 0.0), FURTHEST))
-        return np.clip(center + unit * np.copysign(z, places), -LARGEST_NUMBER, LARGEST_NUMBER)
+        return bounded(center + unit * np.copysign(z, places))

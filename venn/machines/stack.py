@@ -46,6 +46,7 @@ OFTEN = 5  # examples of a class, or it is not boosted: one example may spoil wh
 RARE = 10  # of a class: powers are not fitted to fewer, unless they are a hundredth of all
 TRIED = 3  # every third example is left out once, to try the parts
 RIDGE = 1.0  # the preferred powers count as much as so many examples
+PLAIN = [1.0] * KINDS  # powers that change nothing
 POWERS = np.geomspace(0.1, 3.0, 35)  # candidates, of which each part gets one when it is tried
 
 log = logging.getLogger("venn")
@@ -233,10 +234,11 @@ class Learners(Saved):
         The forest says `by_forest` (n, c), where that is given.
         """
         n, k = len(placed), len(self.present)
-        said = np.full((KINDS, n, self.c), np.nan)
+        said = np.empty((KINDS, n, self.c))
         if k == 1:
             said[:] = np.eye(self.c)[self.present[0]]
             return said
+        said[:2] = np.nan
         if by_forest is not None:
             said[0] = by_forest
         elif self.forest is not None:
@@ -256,9 +258,9 @@ class Learners(Saved):
 
     def to_powers(self, said: Floats) -> Floats:
         """Return the (3, n, c) answers of the parts to their powers; NaN for a part that counts nothing."""
-        powers = self.powers[:, None, None]
-        if (powers == 1).all():
+        if self.powers.tolist() == PLAIN:
             return said
+        powers = self.powers[:, None, None]
         logs = powers * logarithms(said)
         logs -= np.maximum.reduce(logs, axis=2, keepdims=True)
         np.exp(logs, out=logs)

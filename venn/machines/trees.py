@@ -326,6 +326,9 @@ class FlatTrees(Saved):
         for name, field in FIELDS:
             self._nodes[field] = getattr(self, name)
             setattr(self, name, self._nodes[field])  # once in memory
+        self._walk = (  # what a compiled loop reads
+            self.single, self.missing, self.places, self.categories, self._nodes, self.roots, self.leaves, self.sets,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return (
@@ -351,20 +354,17 @@ class FlatTrees(Saved):
             The estimator has no such method, X does not have d columns, or holds a number that the estimator
             refuses: infinite or, except in histogram ones, larger than 32 bits can hold, or a missing one.
         """
-        if method not in self.answers:
+        k, link, d = len(self.start), self.link, len(self.places) - 1
+        if method not in LINKS[link]:
             raise ValueError(f"method must be one of {self.answers}, got {method!r}")
         rows: Floats = np.ascontiguousarray(X, np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.features:
-            raise ValueError(f"X must be rows (n, {self.features}), got shape {rows.shape}")
-        k, link = len(self.start), self.link
+        if rows.ndim != 2 or rows.shape[1] != d:
+            raise ValueError(f"X must be rows (n, {d}), got shape {rows.shape}")
         sums = np.empty((len(rows), k))
         sums[:] = self.start
-        refused = tree_sums(
-            rows, self.single, self.missing, self.places, self.categories, self._nodes, self.roots, self.leaves,
-            self.sets, sums,
-        )  # fmt: skip
+        refused = tree_sums(rows, *self._walk, sums)
         if refused >= 0:
-            i, f = divmod(refused, self.features)
+            i, f = divmod(refused, d)
             kind = "64" if not self.single else "32"
             what = "numbers, NaN for missing ones," if self.missing else "numbers"
             raise ValueError(f"X must be {what} of {kind} bits, got {rows[i, f]} at row {i}, feature {f}")

@@ -82,9 +82,10 @@ class VennAbers(Saved):
     # take seconds to compile.
 
     @cached_property
-    def _nodes(self) -> Integers:
+    def nodes(self) -> Integers:
+        """(n, 8) nodes of the tree, see `venn._compiled.hulls`."""
         self._build(np.array([-np.inf]), np.array([0]))
-        return vars(self)["_nodes"]
+        return vars(self)["nodes"]
 
     @cached_property
     def _leaves(self) -> Integers:
@@ -95,26 +96,21 @@ class VennAbers(Saved):
         """Start from distinct scores in order and their blocks, minus infinity with 0 first."""
         used = -(-len(scores) // _FILL)
         room = used + used // 4 + 3
-        self._nodes = np.zeros((room, 8), np.int64)
+        self.nodes = np.zeros((room, 8), np.int64)
         self._leaves = np.zeros((room, LEAF), np.int64)
-        tree.build(self._nodes, self._leaves, scores, blocks, used)
+        tree.build(self.nodes, self._leaves, scores, blocks, used)
 
     def _grow(self) -> None:
         """Make more room; called when there is none left."""
         self.check_room(1)
-        room = _more(len(self._nodes))
+        room = _more(len(self.nodes))
         self.move(np.zeros((room, 8), np.int64), np.zeros((room, LEAF), np.int64))
-
-    @property
-    def nodes(self) -> Integers:
-        """(n, 8) nodes of the tree, see `venn._compiled.hulls`."""
-        return self._nodes
 
     def move(self, nodes: Integers, leaves: Integers) -> None:
         """Keep the tree in these arrays from now on, which have room for it and hold zeros."""
-        used = len(self._nodes)
-        nodes[:used], leaves[:used] = self._nodes, self._leaves
-        self._nodes, self._leaves = nodes, leaves
+        used = len(self.nodes)
+        nodes[:used], leaves[:used] = self.nodes, self._leaves
+        self.nodes, self._leaves = nodes, leaves
         tree.release_rest(nodes, leaves, used)
 
     def check_room(self, more: int) -> None:
@@ -124,7 +120,7 @@ class VennAbers(Saved):
 
     def __len__(self) -> int:
         """Number of examples in the calibration set."""
-        return int(self._nodes[0, tree.TOTAL]) // ONE
+        return int(self.nodes[0, tree.TOTAL]) // ONE
 
     def __repr__(self) -> str:
         return f"<VennAbers of {len(self)} examples>"
@@ -132,7 +128,7 @@ class VennAbers(Saved):
     @property
     def state(self) -> dict[str, Any]:
         """The distinct scores and the packed examples at each: all answers follow from them."""
-        scores, blocks = tree.contents(self._nodes, self._leaves)
+        scores, blocks = tree.contents(self.nodes, self._leaves)
         return {"scores": scores[1:], "blocks": blocks[1:]}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -151,7 +147,7 @@ class VennAbers(Saved):
         y : 0, 1, False or True
         """
         score, y = _score(score), _label(y)
-        while tree.insert(self._nodes, self._leaves, score, y) == tree.FULL:
+        while tree.insert(self.nodes, self._leaves, score, y) == tree.FULL:
             self._grow()
 
     def delete(self, score: float, y: int) -> None:
@@ -169,7 +165,7 @@ class VennAbers(Saved):
             The calibration set holds no such example.
         """
         score, y = _score(score), _label(y)
-        if tree.delete(self._nodes, self._leaves, score, y) == tree.ABSENT:
+        if tree.delete(self.nodes, self._leaves, score, y) == tree.ABSENT:
             raise ValueError(f"score and y must be those of a calibration example, got ({score}, {y})")
 
     def insert_many(self, scores: Any, labels: Any) -> None:
@@ -185,12 +181,12 @@ class VennAbers(Saved):
         self.check_room(len(new))
         done = 0
         if len(new) * _REBUILD > len(self):
-            old, blocks = tree.contents(self._nodes, self._leaves)
+            old, blocks = tree.contents(self.nodes, self._leaves)
             distinct, blocks = _pooled(np.append(old[1:], new), np.append(blocks[1:], ONE + codes))
             self._build(np.append(-np.inf, distinct), np.append(0, blocks))
             done = len(new)
         while done < len(new):
-            done = tree.insert_all(self._nodes, self._leaves, new, codes, done)
+            done = tree.insert_all(self.nodes, self._leaves, new, codes, done)
             if done < len(new):
                 self._grow()
 
@@ -241,11 +237,11 @@ class VennAbers(Saved):
         (float, float)
             0 <= p0 < p1 <= 1.
         """
-        return tree.query(self._nodes, self._leaves, _score(score))
+        return tree.query(self.nodes, self._leaves, _score(score))
 
     def query_many(self, scores: Any) -> Floats:
         """Return (n, 2): p0 and p1 at each of n finite scores, leaving no trace."""
-        return tree.query_all(self._nodes, self._leaves, finite_array("scores", scores))
+        return tree.query_all(self.nodes, self._leaves, finite_array("scores", scores))
 
     def replay_many(self, scores: Any, labels: Any, taken: Bools | None = None) -> Floats:
         """Return (n, 2): p0 and p1 at each score in turn, after which the example is inserted.
@@ -268,7 +264,7 @@ class VennAbers(Saved):
         wanted = np.ones(len(clean), np.bool_) if taken is None else taken
         self.check_room(int(wanted.sum()))
         out = np.empty((len(clean), 2))
-        while (done := tree.replay_all(self._nodes, self._leaves, clean, codes, wanted, done, out)) < len(clean):
+        while (done := tree.replay_all(self.nodes, self._leaves, clean, codes, wanted, done, out)) < len(clean):
             self._grow()
         return out
 
@@ -289,9 +285,13 @@ class ClassTrees(list[VennAbers]):
     def arrays(self) -> tuple[Integers, Integers]:
         """The nodes (c, n, 8) and leaves (c, n, LEAF) of all trees."""
         found = self._arrays
-        if found is None or any([one.nodes.base is not found[0] for one in self]):
-            found = self._joined(max(len(one.nodes) for one in self))
-        return found
+        if found is not None:
+            for one in self:
+                if one.nodes.base is not found[0]:
+                    break
+            else:
+                return found
+        return self._joined(max(len(one.nodes) for one in self))
 
     def _joined(self, room: int) -> tuple[Integers, Integers]:
         """Move all trees into two arrays with room for so many nodes each."""
@@ -301,11 +301,11 @@ class ClassTrees(list[VennAbers]):
         self._arrays = nodes, leaves
         return nodes, leaves
 
-    def insert_one(self, steps: Floats, code: int) -> None:
-        """Insert an example of this class: its (1, c) scores, finite."""
+    def insert_one(self, scores: Floats, grid: tuple[float, float, float], code: int) -> None:
+        """Insert an example of this class: its (1, c) scores, finite, and the grid: see `on_grid_within`."""
         nodes, leaves = self.arrays
         done = 0
-        while (done := tree.insert_one(nodes, leaves, steps, code, done)) < len(self):
+        while (done := tree.insert_one(nodes, leaves, scores, *grid, code, done)) < len(self):
             self[done].check_room(1)
             nodes, leaves = self._joined(_more(nodes.shape[1]))
 

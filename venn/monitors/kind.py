@@ -87,7 +87,7 @@ class Kind(ABC):
             The prediction, of the predictor `name`, holds invalid numbers.
         """
         raw, predicted = getattr(prediction, self.attribute), prediction.index
-        if raw.shape != self.shape(space) or self.score(raw, predicted, truth, numbers, row) != FINE:
+        if len(raw) != len(row) or self.score(raw, predicted, truth, numbers, row) != FINE:
             raise ValueError(f"{name} must predict {self.wanted}, got {raw!r}")
         return predicted
 

@@ -486,7 +486,8 @@ class Monitor(TakesTurns, Watching):
 
     def _take(self, truth: Any, predicted: Any) -> tuple[Alarm, ...]:
         """Process a step of these codes, whose scores are held."""
-        n, numbers, row = self.n, self._numbers, self._row
+        place, numbers, row = self._waiting, self._numbers, self._row
+        n = self._means.n + place
         if n in self._begins:
             self._together.begin_anew()
         tau = self._smoothing.at(n)
@@ -495,7 +496,7 @@ class Monitor(TakesTurns, Watching):
         for evidence, alarms in self._together.update(truth, predicted, numbers, row, tau):  # first: own ones may fail
             rung += alarms
             witness = witness or evidence
-        later, place = self._later, self._waiting
+        later = self._later
         later.truths[place], later.predicted[place], later.numbers[place], later.rows[place] = (
             truth, predicted, numbers, row,
         )  # fmt: skip

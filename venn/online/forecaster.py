@@ -13,7 +13,7 @@ from venn.labels import Real
 from venn.machines.frozen import FrozenScorer
 from venn.machines.frozen_numbers import FrozenRegressor
 from venn.machines.number_stack import NumberStack
-from venn.machines.objects import Query, object_of
+from venn.machines.objects import Query
 from venn.machines.scale import FIRST, checked_ranges
 from venn.monitors.floor import FLOOR, Floor, FloorWatch, floor_of
 from venn.monitors.monitor import Monitor
@@ -418,7 +418,7 @@ class Forecaster(InBlocks):
 
     def _question(self, x: Any) -> Query:
         """Return the question about an object; the last one since the last example is remembered."""
-        x = object_of(x)
+        x = x.x if type(x) is Query else x
         key, asked, step = content_of(x), self._asked, self._row_step
         if key is None or asked is None or asked.key != key:
             asked = self._asked = Query(x, key)
@@ -442,13 +442,13 @@ class Forecaster(InBlocks):
 
     def prepare(self, x: Any, y: Label, told: Mapping[str, Any] | None = None, late: int = 0) -> Prepared:
         """Return what the predictors note before anything learns: see `Panel.prepare`."""
-        step = None if told is not None else self._row_step
-        if step is None:
-            return super().prepare(x, y, told, late)
-        self.space.check(y)
-        prepared = Prepared()
-        prepared.question, prepared.step = self._question(x), step
-        return prepared
+        if told is None and self._row_step is not None:
+            self.space.encode(y)
+            prepared = Prepared()
+            prepared.question = question = self._question(x)
+            prepared.step = question.answered.step
+            return prepared
+        return super().prepare(x, y, told, late)
 
     def _check_prepared(self, prepared: Any) -> None:
         if getattr(prepared, "step", None) is None or prepared.step is not self._row_step:
@@ -464,25 +464,28 @@ class Forecaster(InBlocks):
 
     def learn_one(self, x: Any, y: Label, prepared: Prepared | None = None) -> None:
         """Learn one example; the monitors first compare it with what is said of it."""
-        n = self.n
+        predictors = self._predictors
+        main: Any = predictors[self.main]
+        n = main.n
         if prepared is None:
             prepared = self.prepare(x, y)
-        self._check_prepared(prepared)
-        question, told = prepared.question, prepared.told or dict[str, Any]()
+        else:
+            self._check_prepared(prepared)
+        question, told = prepared.question, prepared.told or {}
         if question is not self._asked:  # it has learned since
             question = self._question(x)
-        said = {name: self._prediction(self[name], question) for name in self.monitors}
+        said = {name: self._prediction(predictors[name], question) for name in self.monitors}
         if self.floors and FORECAST not in told:
             told = {FORECAST: self._prediction(self[FORECAST], question)}
         try:
             self._teach(x, y, prepared)
         finally:
             self._asked = None
-            if self.n > n:  # the example counts, even if a predictor's own fit has failed
+            if main.n > n:  # the example counts, even if a predictor's own fit has failed
                 rung = [one.update(said[name], y) for name, one in self.monitors.items()]
                 for floor in self.floors.values():
                     floor.see(floor.among(told), y)
-                if self._begins_anew and any(rung) and self._changed:
+                if any(rung) and self._begins_anew and self._changed:
                     self._begin_anew()
 
     @property

@@ -269,10 +269,10 @@ class ExpertMixture(OfExperts):
 
     def of_heard(self, heard: Floats) -> MixedForecast:
         """Return the mixture of (M, c) probabilities of the experts."""
-        forecast = self._mixed(heard[None], NOBODY)[0][0]
+        forecast, classes = self._mixed(heard[None], NOBODY)[0][0], self.space.labels
         if min(forecast.tolist()) > 0:  # for speed; of sum 1 it is anyway
-            return MixedForecast.unchecked(forecast, self.classes)
-        return MixedForecast(forecast, self.classes)  # it says which values are no probabilities
+            return MixedForecast.unchecked(forecast, classes)
+        return MixedForecast(forecast, classes)  # it says which values are no probabilities
 
     def merged(self, rows: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Return the (c,) forecast, and what each expert and the pool (M + 1, c) say, as it counts."""
@@ -287,7 +287,10 @@ class ExpertMixture(OfExperts):
 
     def heard(self, predictions: Sequence[Any]) -> Floats:
         """Return the (M, c) probabilities of the experts, of the predictions of one object."""
-        return np.concatenate([said_by(one, self.classes) for one in predictions])
+        classes, rows = self.space.labels, []
+        for one in predictions:
+            rows.append(one if isinstance(one, np.ndarray) else said_by(one, classes))
+        return np.concatenate(rows)
 
     def heard_many(self, blocks: Sequence[Any]) -> Floats:
         """Return the (n, M, c) probabilities of the experts, of predictions for many objects."""
@@ -306,8 +309,8 @@ class ExpertMixture(OfExperts):
 
     def _mixed(self, each: Floats, codes: Integers) -> tuple[Floats, Floats]:
         """Return (n, c) forecasts, and (n, M + 1, c) logarithms of what counts; learn where a code is not -1."""
-        m, c = self.m, len(self.classes)
-        logs, out = np.empty((len(each), m + 1, c)), np.empty((len(each), c))
+        n, m, c = each.shape
+        logs, out = np.empty((n, m + 1, c)), np.empty((n, c))
         if self._summed is not self._weights:
             sums = self._sums = np.empty((4, m + 1))
             sums[0], sums[1], sums[2], sums[3, 0] = self._weights, self.losses, self.allowance, self.loss

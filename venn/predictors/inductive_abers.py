@@ -23,12 +23,13 @@ from venn.schedules import Schedule
 from venn.shifts import CovariateShift, checked_covariates
 
 LARGEST_SCORE = 1e300  # of scores that can be distinguished: larger ones are off the grid
+STEPS = LARGEST_SCORE, GRID, OFFSET
 
 
 def steps(scores: Floats) -> Floats:
     """Return the scores in whole steps of the grid of 1e-6, the same grid as for taxonomies."""
     grid = np.empty(scores.shape)
-    on_grid_within(scores.ravel(), LARGEST_SCORE, GRID, OFFSET, grid.ravel())
+    on_grid_within(scores.ravel(), *STEPS, grid.ravel())
     return grid
 
 
@@ -75,7 +76,7 @@ class ClasswiseAbers(Mergeable):
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
         if len(scores) == 1:
-            self._calibrators.insert_one(steps_by_class(scores), codes.item(0))
+            self._calibrators.insert_one(scores, STEPS, codes.item(0))
             return
         grid = steps_by_class(scores)
         for k, calibrator in enumerate(self._calibrators):
@@ -86,7 +87,7 @@ class ClasswiseAbers(Mergeable):
         c = len(self.classes)
         pairs, proba = np.empty((c, 2)), np.empty(c)
         nodes, leaves = self._calibrators.arrays
-        index = pairs_of_one(nodes, leaves, scores, LARGEST_SCORE, GRID, OFFSET, np.empty((1, c)), pairs, proba)
+        index = pairs_of_one(nodes, leaves, scores, *STEPS, pairs, proba)
         if c >= FEW:
             return ClassIntervals.unchecked(pairs, self.classes)
         proba.setflags(write=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from itertools import zip_longest
 from typing import Any, Generic, Self, TypeVar
 
@@ -345,7 +346,8 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
             self._reader.add(scores, codes)
         self._features = rows.shape[1]
         self.n += 1
-        self._keep(rows, codes, calibrates)
+        if self._history is not None:
+            self._keep(rows, codes, calibrates)
 
     @changes
     def learn_many(self, X: Any, y: Any = None) -> None:
@@ -417,7 +419,7 @@ class Inductive(OnScores, AtSetTimes, Generic[Many]):
         fit = self._machine.fit if isinstance(self._machine, BaseStack) else None
         return self._machine if fit is None else fit
 
-    @property
+    @cached_property
     def takes_blocks(self) -> bool:
         """Whether `replay_scored` knows its schedule: all examples calibrate at once."""
         return type(self.schedule).calibrates is Schedule.calibrates

@@ -54,6 +54,7 @@ class SortedValues(Mergeable):
         self.label_conditional = label_conditional
         # Classes compared with the same examples are neighbours: from, up to.
         self._groups = [(k, k + 1) for k in range(c)] if label_conditional else [(0, c)]
+        self._latest: tuple[Floats, Floats] | None = None  # scores of an object, and its values
         self.clear()
 
     def clear(self) -> None:
@@ -68,7 +69,7 @@ class SortedValues(Mergeable):
     def add(self, scores: Floats, codes: Integers) -> None:
         """Take in calibration examples of (n, c) scores and (n,) class codes."""
         if len(scores) == 1:
-            self._add_one(self.measure.steps_with_each_label(scores)[0], int(codes[0]))
+            self._add_one(self._values_of_one(scores), codes.item(0))
             return
         values = self._steps(scores, codes)
         for g, (first, last) in enumerate(self._groups):
@@ -104,15 +105,22 @@ class SortedValues(Mergeable):
             replay_ranks(buckets, values, first, last, nowhere, *ranks)
         return ranks
 
-    def p_values_of_one(self, scores: Floats, row: Floats, drawn: int | None) -> Floats:
-        """Return (c,) p-values of an object, (1, c) scores and (1, d) numbers, all labels ranked among all examples.
+    def _values_of_one(self, scores: Floats) -> Floats:
+        """Return (c,) steps with each label of an object of (1, c) scores, an array that nobody changes."""
+        latest = self._latest
+        if latest is None or latest[0] is not scores:
+            latest = self._latest = scores, self.measure.steps_with_each_label(scores)[0]
+        return latest[1]
 
-        Ties are broken by the random bits `drawn`, and the object; None: p-values are plain.
+    def p_values_of_one(self, scores: Floats, row: Floats, drawn: int | None) -> tuple[Floats, int]:
+        """Return (c,) p-values of an object, (1, c) scores and (1, d) numbers, and the place of the largest.
+
+        All labels are ranked among all examples. Ties are broken by the random bits `drawn`, and the object; None:
+        p-values are plain.
         """
-        out = np.empty(self.c)
-        values, bits = self.measure.steps_with_each_label(scores)[0], row.view(np.uint64)[0]
-        shares_of_one(self._seen[0], values, bits, np.uint64(drawn or 0), drawn is not None, out)
-        return out
+        out, values = np.empty(self.c), self._values_of_one(scores)
+        bits, drawn_bits = row.view(np.uint64)[0], np.uint64(drawn or 0)
+        return out, shares_of_one(self._seen[0], values, bits, drawn_bits, drawn is not None, out)
 
     def replay(self, scores: Floats, codes: Integers, calibrates: Bools) -> Ranked:
         """Rank each example in turn, then add it if it calibrates; return the ranks."""
@@ -398,9 +406,13 @@ class InductiveConformal(WeighsClasses, Inductive[Any]):
         """Return the p-values of a checked object, from its scores."""
         if self._ranking is not None and self.scorer is not None and isinstance(rows, np.ndarray):  # for speed
             drawn = self._smoothing.bits_at(self.n) if self.smoothed else None
-            values = self._ranking.p_values_of_one(scores, rows, drawn)
+            values, index = self._ranking.p_values_of_one(scores, rows, drawn)
         else:
             tau = self._tau(rows, self.n, False) if self.smoothed else 1.0
             ranks = self._reader.nothing(1) if self.scorer is None else self._reader.predict(scores)
             values = self._p_values(ranks, tau)[0]
-        return PredictionSet.unchecked(values, self.classes, smoothed=self.smoothed, guaranteed=OF_SETS[self.smoothed])
+            index = int(values.argmax())
+        smoothed = self.smoothed
+        return PredictionSet.unchecked(
+            values, self.space.labels, smoothed=smoothed, guaranteed=OF_SETS[smoothed], index=index
+        )

@@ -559,7 +559,7 @@ class ScorerForecast(HasLabels, Predictor):
     def of_scores(self, scores: Floats, read: Any = None) -> Floats:
         """Return the (1, n, c) probabilities for n objects, by their scores; `read` is known to some who ask."""
         read = self.read if read is None else read
-        return shares_of(scores[:, : len(self.classes)], read.scorer is not None, read.given)
+        return shares_of(scores[:, : len(self.space.labels)], read.scorer is not None, read.given)
 
     @asks
     def predict_many(self, X: Any) -> Floats:
@@ -575,7 +575,7 @@ def shares_of(scores: Floats, known: bool, scorer: Any) -> Floats:
     if not known:
         return np.full((1, *scores.shape), np.nan)
     out = np.empty((1, *scores.shape))
-    shares_of_scores(np.ascontiguousarray(scores), log_odds(scorer), out[0])
+    shares_of_scores(np.ascontiguousarray(scores), bool(getattr(scorer, "log_odds", False)), out[0])
     return out
 
 

@@ -287,7 +287,7 @@ class Switch(HasLabels, Combined[Any]):
     @property
     def asked(self) -> tuple[Any, ...]:
         """The predictor that answers."""
-        return self.predictors[:1]
+        return (self.late if self.early is None else self.early,)
 
     def combined(self, predictions: Sequence[Any]) -> Any:
         """Return the only prediction."""
