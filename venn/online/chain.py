@@ -242,7 +242,7 @@ def encode_many(blocks: Mapping[str, Any]) -> list[bytes]:
     for name, block in blocks.items():
         kind = kind_of(block[0], name)
         before, n = bytes([ALL.index(kind)]), len(block)
-        if isinstance(block, tuple(BLOCKS.values())):
+        if type(block) in BLOCKS.values():
             before += kind.beside.pack(*kind.known(block[0]))
             content = np.ascontiguousarray(getattr(block, block.numbers), kind.arrays[0][1]).tobytes()
             size = len(content) // n

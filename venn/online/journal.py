@@ -517,9 +517,9 @@ class Journal:
             after = found[-1].event
 
     def _questions(self, which: str, values: tuple[int, ...]) -> list[QuestionRow]:
-        found, at = [], values[0]
+        found, at, columns = [], values[0], chain.COLUMNS["questions"]
         try:
-            for row in self.connection.execute(f"SELECT {chain.COLUMNS['questions']} FROM questions WHERE {which}", values):
+            for row in self.connection.execute(f"SELECT {columns} FROM questions WHERE {which}", values):
                 at = row[0]
                 question = QuestionRow.read("questions", row)
                 if question.checksum(self.token) != row[-1]:

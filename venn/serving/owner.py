@@ -308,8 +308,11 @@ class RunOwner:
 
     def _state_at(self, event: int) -> str | None:
         """Return the state of the verdict after the transaction of an event; None if the run was not served then."""
-        place = bisect_right(self._states, event, key=lambda one: one[0])
-        return self._states[place - 1][1] if place else None
+        states = self._states
+        if states and event >= states[-1][0]:  # most
+            return states[-1][1]
+        place = bisect_right(states, event, key=lambda one: one[0])
+        return states[place - 1][1] if place else None
 
     # ------------------------------------------------------------------ events
 
