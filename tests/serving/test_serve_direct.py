@@ -146,6 +146,12 @@ def test_requests_that_come_together_or_in_pieces_are_answered_in_turn(tmp_path,
             for byte in sent("/answer", {"id": "3", "y": "yes"}, port=port):
                 link.sendall(bytes([byte]))
             assert b'"event":6' in received(link)
+            # Answers that wait among questions go in a block of their own, and are replied to in their turn.
+            turns = [("/ask", {"id": f"t{i}", "x": [0.5, i]}) for i in range(20)]
+            turns[9:9] = [("/answer", {"id": str(i), "y": "no"}) for i in range(3)]
+            link.sendall(b"".join(sent(*one, port=port) for one in turns))
+            said = [json.loads(received(link).partition(b"\r\n\r\n")[2])["id"] for _ in turns]
+            assert said == [message["id"] for _, message in turns]
         assert len(direct) > 1
 
 
