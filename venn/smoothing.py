@@ -9,7 +9,6 @@ from venn.parameters import integer
 from venn.prediction import Floats
 from venn.saved import Saved, component, param
 
-FEW = 32  # numbers for which no generator is made where those nearby are drawn
 BLOCK = 256  # drawn at a time: making a generator costs more than a number
 # numpy's own generator must not give the same numbers for a seed: labels drawn with seed 0 would be a function of the
 # numbers that must be independent of them.
@@ -55,7 +54,7 @@ class Smoothing(Saved):
 
     def derive(self) -> None:
         """Start before the first draw."""
-        self._drawn: tuple[int | None, list[int]] = (None, [])  # number of a block and its contents
+        self._drawn: tuple[int | None, list[int], Floats] = (None, [], np.empty(0))
 
     def at(self, n: int, digest: int | None = None) -> float:
         """Return number n >= 0, in [0, 1), or its variant for an object with a digest from 0 to 2^64 - 1.
@@ -102,16 +101,23 @@ class Smoothing(Saved):
         ValueError
             For a negative argument.
         """
-        if 0 < count <= FEW and start >= 0:
-            return np.array([self.at(n) for n in range(start, start + count)])
+        number, place = divmod(start, BLOCK)
+        if 0 < count <= BLOCK - place and start >= 0:
+            return self._near(number)[2][place : place + count].copy()
         return _numbers(self._bits(start, count))
 
     def bits_at(self, n: int) -> int:
         """Return the 64 random bits of number n >= 0; those nearby are drawn with them."""
         number, place = divmod(n, BLOCK)
-        if self._drawn[0] != number:
-            self._drawn = number, self._bits(number * BLOCK, BLOCK).tolist()
-        return self._drawn[1][place]
+        return self._near(number)[1][place]
+
+    def _near(self, number: int) -> tuple[int | None, list[int], Floats]:
+        """Return a block, which is drawn if it is not the latest: its number, its bits, and its numbers."""
+        drawn = self._drawn
+        if drawn[0] != number:
+            bits = self._bits(number * BLOCK, BLOCK)
+            drawn = self._drawn = number, bits.tolist(), _numbers(bits)
+        return drawn
 
     def _bits(self, start: int, count: int) -> NDArray[np.uint64]:
         """Return (count,) times 64 random bits."""

@@ -233,6 +233,17 @@ def test_a_question_that_waits_is_read_with_its_checksum(path):
         begun(path)
 
 
+def test_questions_are_read_in_the_order_asked_for_and_one_that_is_missing_is_named(path, monkeypatch):
+    monkeypatch.setattr("venn.online.journal.SOME", 3)
+    online = begun(path)
+    events = [one.event for one in online.journal.questions(0)][::-1]
+    assert [one.event for one in online.journal.some(events)] == events
+    assert online.journal.some([]) == []
+    with pytest.raises(JournalError, match=f"questions, event {events[0] + 1000}, is missing"):
+        online.journal.some([*events, events[0] + 1000])
+    abandon(online)
+
+
 def test_a_journal_is_verified_while_its_run_goes_on(tmp_path):
     online = begun(tmp_path / "run.db")
     live(online, EVENTS[:15])

@@ -12,8 +12,8 @@ from scipy.stats import binom, kstest
 import streams
 import venn
 from venn.labels import Classes
-from venn.online import checkpoint
-from venn.online.chain import decode, encode
+from venn.online import chain, checkpoint
+from venn.online.chain import decode, decode_many, encode
 from venn.online.checkpoint import pack
 
 CLASSES = ("a", "b", "c")
@@ -280,6 +280,41 @@ def test_predictions_come_back_from_bytes():
         with pytest.raises(ValueError, match="predictions must be those of"):
             decode(cut, tuple(panel), panel.space)
         panel.learn_one(x, label)
+
+
+KEPT = {  # predictions of a kind by a number that their rows depend on, and whether they come back in a block
+    "forecasts": (lambda p: venn.Forecast(np.array([p, 1 - p, 0.0]), CLASSES), True),
+    "mixed": (lambda p: venn.prediction.MixedForecast(np.array([p, 0.0, 1 - p]), CLASSES), True),
+    "intervals": (lambda p: venn.prediction.ClassIntervals(np.array([[p / 2, p]] * 3), CLASSES), True),
+    "sets": (lambda p: venn.PredictionSet(np.array([p, 1.0, 0.0]), CLASSES, False), True),
+    "sets of two kinds": (lambda p: venn.PredictionSet(np.array([p, 1.0, 0.0]), CLASSES, p > 0.5), False),
+    "of the long run": (
+        lambda p: venn.PredictionSet(np.array([p, 1.0, 0.0]), CLASSES, guaranteed="long-run error rate"), False
+    ),
+    "with counts": (lambda p: venn.Multiprobability(np.eye(3), CLASSES, venn.prediction.RowMean()), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_many_predictions_come_back_from_bytes_as_one_by_one(kind, monkeypatch):
+    make, together = KEPT[kind]
+    numbers, names = [0.0, 0.25, 1 / 3, 1.0, 1e-300], ("first", "second")
+    contents = [encode(dict.fromkeys(names, make(p))) for p in numbers]
+    expected = [decode(one, names, Classes(CLASSES)) for one in contents]
+    calls = []
+    monkeypatch.setattr(chain, "decode", lambda *given: calls.append(1) or decode(*given))
+    again = decode_many(contents, names, Classes(CLASSES))
+    assert (len(calls) == 1) == together
+    for one, other in zip(again, expected, strict=True):
+        assert encode(one) == encode(other)
+        for name in names:
+            mine, its = one[name], other[name]
+            assert (type(mine), mine.label, mine.guaranteed, repr(mine)) == (
+                type(its), its.label, its.guaranteed, repr(its)
+            )  # fmt: skip
+            assert vars(mine).keys() >= vars(its).keys()
+    with pytest.raises(ValueError, match="predictions must be those of"):
+        decode_many([*contents, contents[0][:-1]], names, Classes(CLASSES))
 
 
 def test_a_rule_of_a_users_own_comes_back_as_what_it_chose():

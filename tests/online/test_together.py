@@ -15,6 +15,8 @@ from test_blocks import fitted, rows
 import venn
 from streams.messages import Message, TimedMessage
 from venn.online import checkpoint
+from venn.online.in_blocks import ScoresAhead
+from venn.online.run import OFTEN, Run
 from venn.online.stretch import Stretch
 from venn.prediction import plain
 from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyPredictionSets
@@ -221,6 +223,75 @@ def test_changes_that_come_and_go_are_the_same_episodes(scorer, tmp_path):
     """Alarms, moments and what is told."""
     alone = assert_alike(online_of(scorer), changes(700), tmp_path, (7, 64, 1000))
     assert len({name for name, one in alone.monitors.items() if one.count}) > 2
+
+
+def in_turns(events, size):
+    """The same examples as clients bring them who ask together: so many questions, then their answers."""
+    found, examples = [], [(one.id, one.x, one.y) for one in events if one.x is not None]
+    labels = {one.id: one.y for one in events if one.y is not None}
+    for start in range(0, len(examples), size):
+        part = examples[start : start + size]
+        found += [(id, x, None) for id, x, _ in part] + [(id, None, labels[id]) for id, *_ in part]
+    return [message(i, *one) for i, one in enumerate(found)]
+
+
+def test_changes_that_come_and_go_while_many_ask_are_the_same_episodes(scorer, tmp_path, monkeypatch):
+    """The run looks for changes that have ended after each 20 events, within blocks of questions and of answers."""
+    place, looks = Run.place, list[list[int]]()
+
+    def seen(run):
+        if run.eventful and run.events % OFTEN == 0:
+            looks[-1].append(run.events)
+        place(run)
+
+    def make(path):
+        looks.append([])
+        return online_of(scorer)(path)
+
+    monkeypatch.setattr(Run, "place", seen)
+    alone = assert_alike(make, in_turns(changes(600), 33), tmp_path, (66,))
+    assert any(one.ended for one in alone.episodes())
+    assert looks[0] == looks[1]
+    assert len(looks[0]) > 20
+
+
+def test_a_scorer_is_asked_once_for_a_question_and_its_answer():
+    asked = []
+
+    class Asked(GaussianNB):
+        def predict_proba(self, X):
+            asked.append(len(X))
+            return super().predict_proba(X)
+
+    online = venn.Online(venn.Forecaster(scorer=fitted(Asked())))
+    events = in_turns(examples(200), 20)
+    in_blocks_of(20, online, events[:40])
+    before = sum(asked)
+    in_blocks_of(20, online, events[40:])
+    assert sum(asked) - before == 180
+    again = in_turns([one._replace(id=f"again {one.id}") for one in examples(200) if one.x is not None and one.y], 50)
+    online.take(again[:50])
+    before = sum(asked)
+    online.panel.learn_many([one.x for one in again[:50]], [one.y for one in again[50:100]])
+    assert sum(asked) - before == 0
+    online.panel.learn_many([one.x for one in again[:50]], [one.y for one in again[50:100]])
+    assert sum(asked) - before == 50  # they are kept for one answer
+
+
+def test_the_scores_of_the_latest_questions_are_kept_and_no_more(monkeypatch):
+    monkeypatch.setattr("venn.online.in_blocks.SCORED", 5)
+    kept, X, scorer = ScoresAhead(), np.arange(24.0).reshape(8, 3), object()
+    kept.keep(scorer, X[:4], X[:4, :2])
+    kept.keep(scorer, X[4:], X[4:, :2])
+    assert len(kept) == 5
+    assert kept.take(object(), X[4:5]) is None
+    assert kept.take(scorer, X[3:5]).tolist() == X[3:5, :2].tolist()
+    assert kept.take(scorer, X[4:6]) is None
+    kept.keep(object(), X[:1], X[:1])
+    assert (len(kept), kept.take(scorer, X[7:])) == (1, None)
+    monkeypatch.setattr("venn.online.in_blocks.HELD", 2 * X[0].nbytes)
+    kept.keep(scorer, X, X)
+    assert len(kept) == 2
 
 
 def test_a_run_goes_on_from_its_journal_between_blocks(scorer, tmp_path):

@@ -24,7 +24,7 @@ from venn.online.chain import JournalError, decode_object
 from venn.online.journal import Journal
 from venn.serving.app import ServedModel
 from venn.serving.messages import PlainReaders
-from venn.serving.owner import ANSWER, ASK, Busy, ModelEvent, RunOwner, _answers_first
+from venn.serving.owner import ANSWER, ASK, Busy, ModelEvent, RunOwner, _alike
 from venn.show import server
 from venn.show.server import serving
 
@@ -188,7 +188,38 @@ class Slow(Threshold):
 def test_answers_go_before_questions_but_not_before_what_has_come_of_the_same_id():
     waiting = [[(ASK, "b")], [(ANSWER, "a")], [(ANSWER, "b")], [(ANSWER, "c"), (ASK, "d")], [(ANSWER, "c")]]
     jobs = [SimpleNamespace(events=[ModelEvent(*one) for one in events]) for events in waiting]
-    assert _answers_first(jobs) == [jobs[i] for i in (1, 0, 2, 3, 4)]
+    assert _alike(jobs) == [jobs[i] for i in (1, 0, 2, 3, 4)]
+    many = [*jobs, *(SimpleNamespace(events=[ModelEvent(ANSWER, i)]) for i in range(3))]
+    assert _alike(many) == [jobs[i] for i in (0, 2, 3, 4)]  # those that wait longest, and their like
+    assert _alike([jobs[1], jobs[0], *many]) == [jobs[1], jobs[1], *many[5:]]
+
+
+def test_clients_of_whom_half_ask_while_the_others_answer_soon_do_the_same(tmp_path):
+    blocks = list[int]()
+
+    class Seen(RunOwner):
+        def _happen(self, online, events):
+            done = super()._happen(online, events)
+            blocks.append(len(done))
+            return done
+
+    owner = Seen(lambda: venn.Online(venn.Forecaster(scorer=Threshold()), journal=tmp_path / "run.db"))
+
+    async def client(name):
+        if name % 2:
+            await owner.happen([ModelEvent(ASK, f"{name}", np.ones(2))])
+        for i in range(20):
+            await owner.happen([ModelEvent(ASK, f"{name}-{i}", np.ones(2))])
+            await owner.happen([ModelEvent(ANSWER, f"{name}-{i}", y="yes")])
+
+    async def use():
+        await asyncio.gather(*map(client, range(20)))
+
+    owner.wait()
+    asyncio.run(use())
+    owner.close()
+    assert sum(blocks) == 810
+    assert sorted(blocks)[len(blocks) // 2] > 15
 
 
 def test_where_too_much_waits_a_client_is_told_to_come_again(tmp_path):

@@ -31,7 +31,7 @@ from venn.machines.sparse import SparseRows, clean_sparse, is_sparse, read_objec
 from venn.machines.tables import MARK, named_object, object_bytes, object_of, one_row
 from venn.monitors.kinds import ALL, kind_of
 from venn.prediction import Prediction
-from venn.predictors.blocks import ManyClassIntervals, ManyForecasts, ManyMixedForecasts, ManyPredictionSets
+from venn.predictors.blocks import BLOCKS, block_of
 
 # --------------------------------------------------------------------------------------------------------- journal file
 # The tables of a journal, and how a file is recognised as one.
@@ -242,7 +242,7 @@ def encode_many(blocks: Mapping[str, Any]) -> list[bytes]:
     for name, block in blocks.items():
         kind = kind_of(block[0], name)
         before, n = bytes([ALL.index(kind)]), len(block)
-        if isinstance(block, ManyForecasts | ManyMixedForecasts | ManyClassIntervals | ManyPredictionSets):
+        if type(block) in BLOCKS.values():
             before += kind.beside.pack(*kind.known(block[0]))
             content = np.ascontiguousarray(getattr(block, block.numbers), kind.arrays[0][1]).tobytes()
             size = len(content) // n
@@ -270,6 +270,34 @@ def decode(content: bytes, names: Sequence[str], space: LabelSpace) -> dict[str,
     except (ValueError, IndexError, TypeError, struct.error) as error:
         raise ValueError(f"predictions must be those of {', '.join(names)}, got damaged ones: {error}") from error
     return predictions
+
+
+def decode_many(contents: Sequence[bytes], names: Sequence[str], space: LabelSpace) -> list[dict[str, Prediction]]:
+    """Return what `decode` returns of each; of predictions for classes that are alike, much faster.
+
+    Raises
+    ------
+    ValueError
+        As by `decode`.
+    """
+    if len({len(one) for one in contents}) == 1:
+        known, columns, start = decode(contents[0], names, space), list[list[Any]](), 0
+        table = np.frombuffer(b"".join(contents), np.uint8).reshape(len(contents), -1)
+        for name, first in known.items():
+            kind, block = kind_of(first, name), block_of([first])
+            before = start + 1 + kind.beside.size
+            end = start + 1 + len(kind.encode(first))
+            # What a block does not hold of its predictions, or holds once, must be as in the first.
+            if type(block) not in BLOCKS.values() or vars(block[0]).keys() != vars(first).keys():
+                break
+            if kind.encode(block[0]) != kind.encode(first) or (table[:, start:before] != table[0, start:before]).any():
+                break
+            numbers = np.ascontiguousarray(table[:, before:end]).view(kind.arrays[0][1])
+            columns.append(block.of_rows(lambda _, to=(-1, *block.rows.shape[1:]), of=numbers: of.reshape(to)).each())
+            start = end
+        if len(columns) == len(names):
+            return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return [decode(one, names, space) for one in contents]
 
 
 # --------------------------------------------------------------------------------------------------------------- events

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -12,7 +14,7 @@ from venn.monitors.monitor import Monitor
 from venn.online.one_row import BY_SCORES, REFITTED, WEIGHED
 from venn.online.panel import Panel
 from venn.parameters import members
-from venn.prediction import Integers, Label
+from venn.prediction import Floats, Integers, Label
 from venn.predictors.blocks import block_of, joined
 from venn.predictors.distribution_inductive import ManyDistributions
 from venn.predictors.expert_mixture import Weighing
@@ -24,6 +26,7 @@ from venn.turns import changes
 AT_A_TIME = 512  # examples: as a transaction of `venn run` has; few are taken back where a block ends early
 FEW = 4  # examples of which a block costs as much as they do one by one
 AT_ONCE = 64  # of numbers: a distribution is all its points
+SCORED, HELD = 4096, 2**22  # objects whose scores are kept for their labels, and bytes of these, at most
 
 Said = dict[str, Any]  # a block by name
 
@@ -47,6 +50,32 @@ class Alongside(Protocol):
         """Let the label of an example come: its monitors have seen it."""
 
 
+class ScoresAhead:
+    """Scores of the latest objects that were asked about, until their labels come: a scorer is asked once for both."""
+
+    def __init__(self) -> None:
+        self._by: Any = None
+        self._scores: dict[bytes, list[float]] = {}
+
+    def keep(self, by: Any, rows: Any, scores: Floats) -> None:
+        """Keep the scores of objects, which a scorer has given."""
+        if by is not self._by:
+            self._by, self._scores = by, {}
+        self._scores.update(zip(map(bytes, rows), scores.tolist(), strict=True))
+        for key in list(islice(self._scores, max(0, len(self._scores) - min(SCORED, HELD // rows[0].nbytes)))):
+            del self._scores[key]
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def take(self, by: Any, rows: Any) -> Floats | None:
+        """Return the scores of objects by a scorer, once; None if some are not known."""
+        if by is None or by is not self._by:
+            return None
+        found = [self._scores.pop(key, None) for key in map(bytes, rows)]
+        return None if None in found else np.array(found)
+
+
 class InBlocks(Panel):
     """Base of a panel that watches itself, and begins anew when an alarm says that the stream has changed.
 
@@ -59,6 +88,10 @@ class InBlocks(Panel):
     outlooks: ClassVar[Any]  #: what it says of many objects
     main: ClassVar[str]  #: the one that is asked how many examples it has learned, and of what scorer
     _asked: Any
+
+    @cached_property
+    def _ahead(self) -> ScoresAhead:
+        return ScoresAhead()
 
     @property
     def n(self) -> int:
@@ -174,6 +207,8 @@ class InBlocks(Panel):
         rows, scores = positive_zeros(rows), self._scores(rows)
         if scores is None:
             return None
+        if (by := self._by(rows)) is not None:
+            self._ahead.keep(by, rows, next(iter(scores.values())))
         found: dict[int, Any] = {id(one): one.predict_scored(rows, scores[id(one)]) for one in self._scoring}
         for other in self._learners:
             if type(other) is ScorerForecast:
@@ -188,6 +223,12 @@ class InBlocks(Panel):
     def _scoring(self) -> list[Any]:
         """The predictors that read scores."""
         return [one for one in self._learners if type(one) in BY_SCORES]
+
+    def _by(self, rows: ObjectRows) -> Any:
+        """Return what gives the scores of objects, if it is one for all and their scores may be kept; else None."""
+        each = self._scoring
+        kept = isinstance(rows, np.ndarray) and all(alike(each[0], one) for one in each)
+        return each[0].scores_by if kept and each else None
 
     def _scores(self, rows: ObjectRows) -> dict[int, Any] | None:
         """Return scores of objects, each as if it were alone, by who reads them; None where one is refused."""
@@ -206,7 +247,8 @@ class InBlocks(Panel):
         if len(codes) < FEW or not self.by_scores:
             return None
         rows, learners, found = positive_zeros(rows), self._scoring, {}
-        scores = self._scores(rows)
+        known = self._ahead.take(self._by(rows), rows) if self._ahead else None
+        scores = self._scores(rows) if known is None else {id(one): known for one in learners}
         if scores is None:
             return None
         try:

@@ -41,6 +41,7 @@ HOW = (
     "If the fitted model is another one on purpose, Online(..., new_scorer=True) begins calibration anew with it, "
     "in the same journal"
 )
+SOME = 500  # values that a statement names, at most
 REPLACING = ("latest", "positions")  # tables beside the events with one row for a key
 
 
@@ -421,8 +422,8 @@ class Journal:
     def known(self, ids: Sequence[int | str]) -> set[int | str]:
         """Return those of some ids that questions have."""
         found: set[int | str] = set()
-        for at in range(0, len(ids), 500):
-            part = tuple(ids[at : at + 500])
+        for at in range(0, len(ids), SOME):
+            part = tuple(ids[at : at + SOME])
             marks = ", ".join("?" * len(part))
             found |= {id for (id,) in self._run(f"SELECT id FROM questions WHERE id IN ({marks})", part)}
         return found
@@ -495,31 +496,37 @@ class Journal:
 
     def question(self, event: int) -> QuestionRow:
         """Return the question with this event number, compared with its checksum."""
-        found = self._questions(event - 1, 1)
-        if not found or found[0].event != event:
-            raise chain.damage(self.path, f"questions, event {event}, is missing")
-        return found[0]
+        return self.some([event])[0]
+
+    def some(self, events: Sequence[int]) -> list[QuestionRow]:
+        """Return the questions with these event numbers, each compared with its checksum."""
+        found: dict[int, QuestionRow] = {}
+        for at in range(0, len(events), SOME):
+            part = tuple(events[at : at + SOME])
+            for one in self._questions(f"event IN ({', '.join('?' * len(part))})", part):
+                found[one.event] = one
+        for event in events:
+            if event not in found:
+                raise chain.damage(self.path, f"questions, event {event}, is missing")
+        return [found[event] for event in events]
 
     def questions(self, after: int) -> Iterator[QuestionRow]:
         """Yield the questions after an event, each compared with its checksum."""
-        while found := self._questions(after, chain.PIECE):
+        while found := self._questions("event > ? ORDER BY event LIMIT ?", (after, chain.PIECE)):
             yield from found
             after = found[-1].event
 
-    def _questions(self, after: int, most: int) -> list[QuestionRow]:
-        found = []
+    def _questions(self, which: str, values: tuple[int, ...]) -> list[QuestionRow]:
+        found, at, columns = [], values[0], chain.COLUMNS["questions"]
         try:
-            for row in self.connection.execute(
-                f"SELECT {chain.COLUMNS['questions']} FROM questions WHERE event > ? ORDER BY event LIMIT ?",
-                (after, most),
-            ):
-                after = row[0]
+            for row in self.connection.execute(f"SELECT {columns} FROM questions WHERE {which}", values):
+                at = row[0]
                 question = QuestionRow.read("questions", row)
                 if question.checksum(self.token) != row[-1]:
-                    raise chain.damage(self.path, f"questions, event {after}, is not as written")
+                    raise chain.damage(self.path, f"questions, event {at}, is not as written")
                 found.append(question)
         except (*UNREADABLE, TypeError) as error:  # TypeError: a value that is not even bytes
-            raise chain.unread(self.path, f"questions cannot be read near event {after}", error) from error
+            raise chain.unread(self.path, f"questions cannot be read near event {at}", error) from error
         return found
 
     def after(self, place: JournalPlace) -> Iterator[QuestionRow | AnswerRow]:

@@ -14,7 +14,7 @@ from venn.machines.reference_answers import AnotherModel
 from venn.monitors.alarms import Alarm
 from venn.monitors.kinds import kind_of
 from venn.online import checkpoint
-from venn.online.chain import AnswerRow, JournalPlace, QuestionRow, decode, decode_object, encode
+from venn.online.chain import PIECE, AnswerRow, JournalPlace, QuestionRow, decode, decode_many, decode_object, encode
 from venn.online.checkpoint_writer import state_file
 from venn.online.journal import Anew, Journal, JournalError
 from venn.online.lot import JUDGED
@@ -267,15 +267,16 @@ def _take(run: Run, journal: Journal, file: Path, models: list[Any], anew: Anew 
     # A model that has begun anew has other parts than a fresh one, but the same parameters.
     if described(state["panel"]) != described(run.panel):
         raise ValueError(f"it holds {state['panel']!r}")
-    waiting = {}
-    for event, number in zip(state["waiting"], state["numbers"], strict=True):
-        question = journal.question(event)
-        waiting[question.id] = _read(run, question, number, anew)
+    waiting, numbers = {}, iter(state["numbers"])
+    for at in range(0, len(state["waiting"]), PIECE):
+        part = journal.some(state["waiting"][at : at + PIECE])
+        each = decode_many([one.predictions for one in part], tuple(run.panel), run.panel.space)
+        for question, predictions in zip(part, each, strict=True):
+            waiting[question.id] = _read(question, predictions, next(numbers), anew)
     run.restore(state, waiting)
 
 
-def _read(run: Run, question: QuestionRow, number: int, anew: Anew | None) -> Waiting:
-    predictions = decode(question.predictions, tuple(run.panel), run.panel.space)
+def _read(question: QuestionRow, predictions: dict[str, Prediction], number: int, anew: Anew | None) -> Waiting:
     # Predictions from before the predictors began anew differ from theirs now, even if no label has come since.
     before = anew is not None and question.event <= anew.events
     step = min(question.step, anew.answered - 1) if anew is not None and before else question.step
@@ -298,7 +299,8 @@ def happen_again(
     if event.event != run.events + 1:
         raise JournalError(f"{journal.path} must hold every event, and {run.events + 1} is missing")
     if isinstance(event, QuestionRow):
-        waiting = _read(run, event, run.asked + 1, anew)
+        said = decode(event.predictions, tuple(run.panel), run.panel.space)
+        waiting = _read(event, said, run.asked + 1, anew)
         if not run.asked:
             run.check(waiting.x)
         # This proves that nothing has changed: the same question gets the same answer, but for rounding. What was said

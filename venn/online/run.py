@@ -212,11 +212,14 @@ class Run:
             }
             self._settling.ask(question.number, draw, guesses)
             self._settle()
-        self._place()
+        self.place()
         return self.rung
 
-    def _place(self) -> None:
-        """Keep the questions of the steps that changes name while they are still known, and queue the news."""
+    def place(self) -> None:
+        """Keep the questions of the steps that changes name while they are still known, and queue the news.
+
+        Without an alarm only now and then.
+        """
         if not self.rung and self.events % OFTEN:
             return
         watchers = {name: one for name, one in self.monitors.items() if isinstance(one, Watching)}
@@ -297,7 +300,7 @@ class Run:
         if self._settling is not None:
             self._settling.resolve(number, {})
             self._settle()
-        self._place()
+        self.place()
 
     def prepare(self, waiting: Waiting, y: Label) -> Prepared:
         """Return what the panel notes before it learns the answer to a question."""
@@ -365,7 +368,7 @@ class Run:
                 losses, failure = {}, failure or error
             self._settling.resolve(waiting.number, losses)
             self._settle()
-        self._place()
+        self.place()
         return self.rung, failure
 
     def count_answer(
@@ -384,7 +387,7 @@ class Run:
             self._ring(name, alarms)
         for name, watch in self.examples.items():
             self._ring(name, see(name, watch, waiting.x, y))
-        self._place()
+        self.place()
         return self.rung
 
     def pass_questions(self, each: Sequence[tuple[int | str, float]], waiting: Sequence[Waiting], wait: bool) -> None:
@@ -394,8 +397,10 @@ class Run:
         latest.extend((number, time, id) for number, (id, time) in enumerate(each, self.asked + 1))
         self.asked += len(each)
         if wait:
+            said = waiting[0].predictions  # of all others the journal keeps as much
+            whole = all(one is said[name] for name, one in kept(said).items())
             for (id, _), one in zip(each, waiting, strict=True):
-                self.waiting[id] = one._replace(predictions=kept(one.predictions))
+                self.waiting[id] = one if whole else one._replace(predictions=kept(one.predictions))
 
     def pass_answers(self, each: Sequence[tuple[int | str, float]], waited: bool) -> None:
         """Count answers, ids and times, at which nothing rings: of questions that `waited`, or have just been asked."""
@@ -423,7 +428,7 @@ class Run:
                 told.update(said.predictions[name], y)
         for name, watch in self.examples.items():
             self._ring(name, watch.update(said.x, y))
-        self._place()
+        self.place()
 
     def begin_alarms(self, numbers: Mapping[str, int]) -> None:
         """Count alarms from these numbers on, by name of what rings."""

@@ -284,12 +284,15 @@ class Stretch:
         """Process steps at which no monitor of predictions rings; watchers of objects and examples may."""
         run, each = self._run, 2 if self.kind == EXAMPLES else 1
         while i < end:
-            stop = self._watch(i, end)
-            if run.eventful:  # the run looks at all changes now and then, between two events
-                stop = min(stop, i + (OFTEN - 1 - run.events % OFTEN) // each)
+            stop, last = self._watch(i, end), i + OFTEN - run.events % OFTEN
+            if eventful := run.eventful:  # the run looks at all changes now and then, after an event
+                stop = min(stop, last if each == 1 else (i + last - 1) // 2)
             self._pass(i, stop)
             i = stop
-            if i < end:
+            if eventful and each == 1 and i == last:
+                self._beyond(i - 1, 0 if self.kind == QUESTIONS else end, self.kind == ANSWERS)
+                run.place()
+            elif i < end:
                 if self.kind != ANSWERS:
                     self._ask(i, end if self.kind == EXAMPLES else 0)
                 if self.kind != QUESTIONS:

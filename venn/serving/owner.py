@@ -28,7 +28,8 @@ VERDICTS = "venn served verdicts"  # in a journal, beside the positions of sourc
 BATCH, LINGER = 512, 0.2  # events in a transaction at most, and seconds that it takes, about
 MOST = 10_000  # events that wait, at most
 RESTING = 1.0  # seconds without events after which the page shows the last ones, too
-GATHERING = 0.004  # seconds to wait for as many events as the latest block had, if it had several
+GATHERING = 0.004  # seconds to wait for as many events as waited before the latest block, if these were several
+APART = 8  # requests of which questions and answers go in blocks of their own
 OFTEN = 0.25  # seconds from one look at the verdict to the next, while nothing rings
 CALM = 0.5  # weight of the older speed when a new one is measured
 
@@ -125,7 +126,7 @@ class RunOwner:
         self._states: list[tuple[int, str]] = []  # states of the verdict, each with its first event
         self._look_at = 0.0  # when to look at the verdict again
         self._speed = 1000.0  # events a second
-        self._latest = 0  # events of the latest block
+        self._latest = 0  # events that waited when the latest block was taken
         self.failure: BaseException | None = None
 
     # ------------------------------------------------------------------ from outside
@@ -246,8 +247,8 @@ class RunOwner:
     def _block(self, online: Online) -> None:
         """Process all waiting events in one transaction, and reply."""
         with self._news:
-            taken = list(islice(self._waiting, self._batch))
-        jobs = _answers_first(taken)
+            taken, waited = list(islice(self._waiting, self._batch)), self._count
+        jobs = _alike(taken)
         events = [(job, event) for job in jobs for event in job.events[len(job.replies) :]][: self._batch]
         begin, first = monotonic(), self._events(online) + 1
         replies: list[tuple[EventReply, int | None]] = []
@@ -276,7 +277,7 @@ class RunOwner:
             self._waiting.extendleft(job for job in reversed(taken) if len(job.replies) < len(job.events))
         for loop in {job.loop for job in done}:
             _soon(loop, partial(_resolve, [job for job in done if job.loop is loop], None))
-        self._latest = len(replies)
+        self._latest = waited
         self._speed = CALM * self._speed + (1 - CALM) * len(replies) / max(monotonic() - begin, 1e-6)
         if self._after is not None:
             self._after(online)
@@ -307,8 +308,11 @@ class RunOwner:
 
     def _state_at(self, event: int) -> str | None:
         """Return the state of the verdict after the transaction of an event; None if the run was not served then."""
-        place = bisect_right(self._states, event, key=lambda one: one[0])
-        return self._states[place - 1][1] if place else None
+        states = self._states
+        if states and event >= states[-1][0]:  # most
+            return states[-1][1]
+        place = bisect_right(states, event, key=lambda one: one[0])
+        return states[place - 1][1] if place else None
 
     # ------------------------------------------------------------------ events
 
@@ -451,17 +455,20 @@ class RunOwner:
         ]
 
 
-def _answers_first(jobs: Sequence[Job]) -> list[Job]:
-    """Return requests that wait side by side in an order in which more of them go in one block: answers first.
+def _alike(jobs: Sequence[Job]) -> list[Job]:
+    """Return which of the requests that wait go in one block: answers, or the others, whichever wait longer.
 
-    Events of one question keep their order, and so do the events of one request.
+    Those who were answered together come back together, and then all with the same: so blocks grow. A few go together,
+    answers first. Events of one question keep their order, and so do the events of one request.
     """
     first, others, ids = list[Job](), list[Job](), set[int | str | None]()
     for job in jobs:
         alone = len(job.events) == 1 and job.events[0].what == ANSWER and job.events[0].id not in ids
         (first if alone else others).append(job)
         ids.update(() if alone else (event.id for event in job.events))
-    return first + others
+    if not first or not others or len(jobs) < APART:
+        return first + others
+    return first if first[0] is jobs[0] else others
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:

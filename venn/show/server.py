@@ -8,6 +8,8 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
+from types import SimpleNamespace
 from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
@@ -20,7 +22,8 @@ try:
     from starlette.routing import Route as Route
     from starlette.routing import Router
     from uvicorn import Config, Server
-    from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    from uvicorn.server import ServerState
 except ImportError as error:
     raise ImportError(
         f"a web server needs the packages of the extra 'serve' ({error}): pip install 'vennstream[serve]'"
@@ -33,6 +36,7 @@ ENDING, LAST = 30, 0.5  # seconds left when the server ends: to make an answer; 
 LONGEST = 200  # letters of a line of the log
 SMALL = 10_000  # bytes of a body that may go to the app directly: fewer
 OF_JSON = b"application/json"
+STATUS_LINES = {one.value: f"HTTP/1.1 {one.value} {one.phrase}\r\n".encode() for one in HTTPStatus}
 #: Headers that a direct request may have: nothing but the name and the token depends on them.
 PLAIN = {
     b"host", b"authorization", b"content-type", b"content-length", b"connection", b"user-agent", b"accept",
@@ -294,6 +298,8 @@ SILENT.addHandler(logging.NullHandler())
 class DirectRequest:
     """A request that is answered without a task, and without ASGI: it takes the place of uvicorn's cycle.
 
+    It knows inner names of uvicorn; `answers_directly` says whether they are as they were.
+
     Parameters
     ----------
     protocol : Limited
@@ -330,7 +336,7 @@ class DirectRequest:
             headers = b"%bcontent-type: %b\r\ncontent-length: %d\r\n%b" % (
                 lines_of(usual), said.kind.encode(), len(said.body), GUARDED_LINES
             )  # fmt: skip
-        protocol.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[said.status], headers, said.body))
+        protocol.transport.write(b"%b%b\r\n%b" % (STATUS_LINES[said.status], headers, said.body))
         if not self.keep_alive:
             protocol.transport.close()
         protocol.on_response_complete()
@@ -479,6 +485,45 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
             self._deadline = None
 
 
+class Nobody:
+    """Stands for a loop and a connection in which nothing happens; it keeps what is written."""
+
+    def __init__(self) -> None:
+        self.written = b""
+
+    def write(self, data: bytes) -> None:
+        """Keep what is written."""
+        self.written += data
+
+    def create_task(self, work: Any, **_: Any) -> Nobody:
+        """Do nothing of it."""
+        work.close()
+        return self
+
+    def call_later(self, *_: Any) -> Nobody:
+        """Do it never."""
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
+
+
+def answers_directly(limited: type[Limited], config: Config) -> bool:
+    """Whether this version of uvicorn lets a request be answered directly: two are tried, in pieces."""
+    open_to_all = SimpleNamespace(lets_in=lambda *_: True)
+    echo = {b"/": lambda body, give: give(Reply("text/plain", body)) is None}
+    tried, nobody = type("Tried", (limited,), {"opened": {}, "guard": open_to_all, "direct": echo}), Nobody()
+    try:
+        link = tried(config=config, server_state=ServerState(), app_state={}, _loop=nobody)
+        link.connection_made(nobody)
+        for part in (b"POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\n1", b"2") * 2:
+            link.data_received(part)
+    except Exception:  # whatever it lacks
+        return False
+    first, *others = nobody.written.split(b"\r\n\r\n12")
+    return len(others) == 2 and others == [first, b""] and first.startswith(STATUS_LINES[200])
+
+
 @contextmanager
 def serving(
     app: ASGI | Routes, host: str, port: int, *, allowed: Iterable[str] = (), token: str | None = None,
@@ -522,7 +567,7 @@ def serving(
         app = Routed(readable(app), next(iter(app)))
     guard = Guard(app, Door(host, found, allowed, token, unguarded), say, root)
     direct = app.direct if isinstance(app, Routed) else {}
-    limited = type("Limited", (Limited,), {"opened": {}, "most": most, "guard": guard, "direct": direct})
+    limited: Any = type("Limited", (Limited,), {"opened": {}, "most": most, "guard": guard, "direct": direct})
     files = {} if tls is None else {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]}
     config = Config(
         guard, http=limited, ws="none", lifespan="off", log_config=None, log_level=logging.CRITICAL, access_log=False,
@@ -534,6 +579,8 @@ def serving(
     except OSError:
         listening.close()
         raise
+    if direct and not answers_directly(limited, config):
+        limited.direct = {}  # all goes through the app
     server, done = Server(config), threading.Event()
 
     def work() -> None:
