@@ -8,17 +8,16 @@ from itertools import chain
 import numpy as np
 
 from venn._compiled.buffers import Objects, Solved
-from venn._compiled.margin import certify, worst_residual
+from venn._compiled.margin import certify
 from venn._compiled.masses import follow_masses
 from venn._compiled.path import SOLVED
 from venn._compiled.solvers import scores_from
 from venn.machines.batch_solve import GOOD, batch_solve, solved_near
 from venn.machines.block_pivoting import Problem, Solution, exchanged, margin_from_states, settle
 from venn.machines.machine import NotConverged
+from venn.machines.rounding import SURE, assured, seen
 from venn.machines.threads import one_thread
 from venn.prediction import Floats
-
-SURE = 0.9  # of the tolerance: most that a certificate may find; the rest is for rounding that it misses
 
 
 def feasible(C: float, beta: Floats, old: Floats, new: Floats) -> Floats:
@@ -58,13 +57,6 @@ def alone(machine: Solved) -> Solved:
     return machine._replace(beta=beta, score=score, state=state, bias=bias, size=size, drift=drift)
 
 
-def residual_of(count: int, C: float, objects: Objects, solved: Solved) -> float:
-    """Return a machine's worst violation of the optimality conditions, scores from the kernel; NaN if not finite."""
-    if not (np.isfinite(solved.score).all() and np.isfinite(solved.beta).all()):
-        return np.nan  # comparisons would not notice it
-    return worst_residual(count, C, objects, solved)
-
-
 def follow(
     count: int, scale: float, tolerance: float, C: float, objects: Objects, solved: Solved, old: Floats, new: Floats
 ) -> tuple[Solved, int]:
@@ -96,7 +88,7 @@ def build_margin(
     members, inverse = margin_from_states(problem, solved.beta[0, :count], solved.state[0, :count], apart)
     solved.size[0] = members.size
     solved = solved._replace(members=members[None], inverse=inverse[None])
-    certify(0, scale, tolerance, count, C, objects, solved)
+    certify(0, tolerance, count, C, objects, solved)
     return solved
 
 
@@ -143,14 +135,23 @@ def move_one(
     C: float,
     tolerance: float,
     path: bool = True,
+    later: bool = False,
 ) -> tuple[Solved, int]:
     """Return machine k for the masses `after` of its examples, and the events of its path, -1 where that failed.
 
-    Without a `path` only batch solves are tried.
+    Without a `path` only batch solves are tried. What is certified `later` may be as plain sums see it.
     """
     old, new = (
         np.array([of.positive[0, :count], of.total[0, :count] - of.positive[0, :count]]) for of in (before, after)
     )
+    most = SURE * tolerance if later else tolerance
+
+    def standing(of: Solved, found: float) -> float:
+        if later and found <= GOOD * tolerance:
+            return found
+        worst = assured(0, count, scale, tolerance, C, after, of, found)
+        return min(worst, found) if later else worst
+
     machine, events = copy_of(k, count, solved), -1
     if path:
         machine, events = follow(count, scale, tolerance, C, before, machine, old, new)
@@ -158,10 +159,12 @@ def move_one(
         # Rounding may have spoilt the inverse: try once more, from one built anew.
         machine = build_margin(count, scale, tolerance, C, before, copy_of(k, count, solved))
         machine, events = follow(count, scale, tolerance, C, before, machine, old, new)
-    best, least = machine, residual_of(count, C, after, machine) if events >= 0 else np.inf
-    best.drift[0] = least if least <= tolerance else np.inf
-    if least <= GOOD * tolerance:
-        return best, events
+    best, found, surest, least = machine, np.inf, np.inf, np.inf
+    if events >= 0:
+        found = seen(0, count, C, after, machine)
+        surest = least = min(np.inf, standing(machine, found))  # NaN counts as infinite
+        if surest <= most and (found <= GOOD * tolerance or surest < found):  # less: it was mostly rounding
+            return best, events
     machine = copy_of(k, count, solved)
     problem = problem_of(count, scale, tolerance, C, after)
     with np.errstate(invalid="ignore", over="ignore"):  # NaN is refused below
@@ -169,7 +172,7 @@ def move_one(
         ways = (way(problem, start) for way in (near, pivoted, batch_solve))
         for solution in chain.from_iterable(ways):
             least = min(least, solution.violation)
-            if not solution.violation <= min(SURE * tolerance, best.drift[0]):
+            if not solution.violation <= min(SURE * tolerance, surest):
                 continue
             machine.beta[0], machine.state[0] = solution.beta, solution.state
             machine.score[0] = np.where(np.abs(solution.state) == 1, solution.state, solution.score)
@@ -178,15 +181,16 @@ def move_one(
                 moved = build_margin(count, scale, tolerance, C, after, alone(machine), apart)
                 if moved.size[0] < (np.abs(moved.state) == 1).sum():
                     continue  # nobody would watch those left out
-                worst = float(np.max([solution.violation, residual_of(count, C, after, moved)]))
-                if worst < best.drift[0]:
-                    best, events = moved, -1
-                    best.drift[0] = worst
-                if worst <= GOOD * tolerance:
+                found = float(np.max([solution.violation, seen(0, count, C, after, moved)]))
+                worst = standing(moved, found)
+                if worst < surest:
+                    best, events, surest = moved, -1, worst
+                if worst <= most and (found <= GOOD * tolerance or worst < found):
                     return best, events
-    if best.drift[0] <= SURE * tolerance:
+    if surest <= most:
         return best, events
-    raise NotConverged(f"residual must be at most {tolerance:.3g}, got {least:.3g} with the new weights")
+    got = surest if surest < np.inf else least
+    raise NotConverged(f"residual must be at most {tolerance:.3g}, got {got:.3g} with the new weights")
 
 
 def near(problem: Problem, start: Solution) -> Iterator[Solution]:
