@@ -106,7 +106,7 @@ def test_a_stranger_is_led_to_a_table_that_can_be_read(run):
         "orders.csv, row 2, column 'colour' must be a number, got 'red'",
         "orders.csv, row 3, column 'age' is missing, got 'NA'",
         "orders.csv, row 4, column 'paid' is missing, got ''",
-        "left out: 'id', 'name': it has another text in each row, as an identifier has",
+        "skip 'id', 'name': it has another text in each row, as an identifier has",
         "try: --skip id --skip name --nominal size --nominal colour --fill age=median --fill paid=median",
     ]
     result = run(*words, *pasted(result.stderr), *QUICK)
@@ -256,7 +256,7 @@ def test_what_is_wrong_with_the_file(run, tmp_path, text, words, said):
         # A column that is left out has a line that says why.
         left_out = result.stderr.splitlines()[1:-1]
         assert len(left_out) == ("--skip" in said[-1])
-        assert all(line.startswith("left out: 'a") for line in left_out)
+        assert all(line.startswith("skip 'a") for line in left_out)
     else:
         assert len(result.stderr.splitlines()) == 1
 
@@ -451,7 +451,7 @@ def test_a_growing_file_may_have_decimal_commas(tmp_path):
             COMMAS.replace("1,1", "1.1"),  # no filling and no names help: nobody knows which of two numbers it is
             (*SEMICOLONS, "--decimal", ","),
             r"row 3, column 'width' must be a number with a decimal comma.* and no point, got '1\.1'\n"
-            r"left out: 'width': its numbers are written in several ways: mend the file\ntry: --skip width$",
+            r"skip 'width': its numbers are written in several ways: mend the file\ntry: --skip width$",
         ),
         (
             "a;y\n1;2,5\n2;3,5\n",
