@@ -28,9 +28,8 @@ def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
     (True, False)
     """
     if isinstance(rows, TableRows):
-        cells = np.empty_like(rows.cells)
-        cells.flat = [_without_type(cell) for cell in rows.cells.flat]
-        alike = TableRows(cells, rows.names)
+        cells = np.array([[_without_type(cell) for cell in row] for row in rows.cells], object)
+        alike = TableRows(cells.reshape(rows.shape), rows.names)
         each = [blake2b(alike[i].tobytes(), digest_size=8).digest() for i in range(len(rows))]
         found = np.frombuffer(b"".join(each), "<u8").astype(np.uint64)
         numbers = [all(map(is_number, row)) for row in rows.cells]  # alone such a row is an array
