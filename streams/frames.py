@@ -379,7 +379,7 @@ def from_frames(
     Traceback (most recent call last):
     TypeError: frames, column 'colour' must hold numbers, got String: declare it in a schema as Nominal(values),
     Ordinal(values) or Skip(), or drop it
-    left out: 'colour': it has another text in each row, as an identifier has
+    skip 'colour': it has another text in each row, as an identifier has
     add to schema: {'colour': streams.Skip()}
     """
     if not isinstance(label, str):

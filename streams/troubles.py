@@ -107,7 +107,7 @@ def to_know(kinds: Mapping[str, tuple[ColumnKind, str]]) -> list[str]:
     for column, (kind, known) in kinds.items():
         if known:
             of.setdefault((isinstance(kind, Skip), known), []).append(column)
-    return [f"{'left out: ' if skip else ''}{some_of(names)}: {known}" for (skip, known), names in of.items()]
+    return [f"{'skip ' if skip else ''}{some_of(names)}: {known}" for (skip, known), names in of.items()]
 
 
 def schema_to_add(kinds: Mapping[str, ColumnKind]) -> str:

@@ -64,7 +64,7 @@ class Smoothing(Saved):
         ValueError
             For a negative n.
         """
-        (number, place), (drawn, bits) = divmod(n, BLOCK), self._drawn
+        (number, place), (drawn, bits, _) = divmod(n, BLOCK), self._drawn
         z = bits[place] if drawn == number else self.bits_at(n)
         if digest is not None:
             z = z ^ digest

@@ -101,7 +101,7 @@ def test_a_stranger_is_led_to_a_table_that_can_be_read(run):
         "orders.csv, row 2, column 'colour' must be a number, got 'red'",
         "orders.csv, row 3, column 'age' is missing, got 'NA'",
         "orders.csv, row 4, column 'paid' is missing, got ''",
-        "left out: 'id', 'name': it has another text in each row, as an identifier has",
+        "skip 'id', 'name': it has another text in each row, as an identifier has",
         "try: --skip id --skip name --nominal size --nominal colour --fill age=median --fill paid=median",
     ]
     result = well(run(*words, *pasted(result.stderr), *QUICK))
@@ -240,7 +240,7 @@ def test_what_is_wrong_with_the_file(run, tmp_path, text, words, said):
         # A column that is left out has a line that says why.
         left_out = result.stderr.splitlines()[1:-1]
         assert len(left_out) == ("--skip" in said[-1])
-        assert all(line.startswith("left out: 'a") for line in left_out)
+        assert all(line.startswith("skip 'a") for line in left_out)
     else:
         assert len(result.stderr.splitlines()) == 1
 

@@ -185,6 +185,20 @@ def test_rows_of_a_table_are_chosen_and_told_apart():
     assert "rows of age, city, kids" in repr(rows)
 
 
+@pytest.mark.parametrize("other", [2.0, np.int64(2), np.float64(2)])
+def test_a_number_beside_text_draws_the_same_however_it_is_written(other):
+    """Asked with 2 and with 2.0 the same object had other p-values: the estimator's columns tell them apart."""
+    one, same = ({"age": 0, "city": "Rome", "kids": kids} for kids in (2, other))
+    rows = [
+        clean_rows([x], 3, ("age", "city", "kids"), missing=True) for x in (one, same | {"age": -0.0}, one | {"age": 1})
+    ]
+    first, second, third = (int(digests_of(row)[0]) for row in rows)
+    assert first == second != third
+    assert rows[0].tobytes() != rows[1].tobytes()
+    largest = [clean_rows([one | {"kids": 2**64 + i}], 3, ("age", "city", "kids"), missing=True) for i in (0, 1)]
+    assert digests_of(largest[0]) != digests_of(largest[1])
+
+
 def test_groups_go_by_text():
     estimator, frame, y = fitted("pipeline")
     for by in (1, [1, 2], town):

@@ -3,6 +3,9 @@
 import contextlib
 import os
 import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 
 import numpy as np
 import pytest
@@ -372,8 +375,13 @@ def test_a_folder_belongs_to_one_process_and_to_one_make(tmp_path):
                 os._exit(1)
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
-    with pytest.raises(JournalError, match="closed"):
-        fleet.learn_one("a", [0.0, 1.0], "no")
+    calls = (
+        lambda: fleet.learn_one("a", [0.0, 1.0], "no"), lambda: fleet.position("source"), lambda: fleet.ended("a", 0),
+        lambda: fleet.pending("a"), lambda: fleet.model("a"),
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(JournalError, match="this fleet is closed: make it again to go on"):
+            call()
     other = venn.Conformal(venn.LeastSquaresSVM(venn.RBF(2.0), 10, ("no", "yes")))
     with venn.Fleet(lambda _: other, tmp_path) as fleet, pytest.raises(JournalError, match="where make gives"):
         fleet.model("a")
@@ -425,3 +433,35 @@ def test_a_message_that_is_repeated_is_refused_and_not_learned_again(tmp_path):
             die(fleet)
             fleet = venn.Fleet(make, tmp_path, open=1, every=2)
     fleet.close()
+
+
+def test_closing_while_others_learn_loses_nothing_that_was_acknowledged(tmp_path):
+    fleet, learned, refused = venn.Fleet(make, tmp_path), [], []
+
+    def learn(key):
+        try:
+            while True:
+                fleet.learn_one(key, [0.0, 1.0], "no")
+                learned.append(key)
+        except JournalError as error:
+            refused.append(str(error))
+
+    with ThreadPoolExecutor(3) as pool:
+        for key in "abc":
+            pool.submit(learn, key)
+        while len(learned) < 20:
+            sleep(0.001)
+        fleet.close()
+    assert refused == ["this fleet is closed: make it again to go on"] * 3
+    with venn.Fleet(make, tmp_path) as again:
+        assert {key: again.model(key).machine.n for key in again} == Counter(learned)
+
+
+def test_a_fleet_is_not_closed_within_its_transaction(tmp_path):
+    """Its database was closed, and the end of the transaction found "database table is locked"."""
+    with venn.Fleet(make, tmp_path) as fleet:
+        with fleet.transaction():
+            fleet.learn_one("a", [0.0, 1.0], "no")
+            with pytest.raises(JournalError, match="closed after its transaction"):
+                fleet.close()
+        assert fleet.model("a").machine.n == 1

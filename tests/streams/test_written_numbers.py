@@ -157,9 +157,9 @@ def test_the_line_to_paste_reads_what_can_be_read_and_says_what_is_left_out(repl
     assert (("--decimal", ",") in pairs) == comma
     assert sum(word == "--skip" for word in words) == 3
     said = "\n".join(lines)
-    assert "left out: 'ref': it has another text in each row, as an identifier has" in said
-    assert "left out: 'day': it holds dates" in said
-    assert "left out: 'mixed': its numbers are written in several ways" in said
+    assert "skip 'ref': it has another text in each row, as an identifier has" in said
+    assert "skip 'day': it holds dates" in said
+    assert "skip 'mixed': its numbers are written in several ways" in said
     assert "'odd': it holds numbers but for 'unknown', taken as missing values there" in said
     well(replay(*words, *(["--delimiter", ";"] if comma else [])))
 
@@ -227,9 +227,9 @@ def test_a_frame_is_refused_with_a_schema_to_paste(backend, whole):
     assert schema["share"].fill == ("median" if whole else 6.0)  # that of what is still to come is not known
     X = np.array([x for x, _ in read(schema)])
     assert X[1].tolist() == [1969.5, 1.0, 0.0, 1.0, 0.0, 1.0]
-    assert any(line.startswith("left out: 'ref': it has another text in each row") for line in lines)
-    assert any(line.startswith("left out: 'text': it holds numbers as text: cast") for line in lines)
-    assert any(line.startswith("left out: 'paid': cast it to float") for line in lines)
+    assert any(line.startswith("skip 'ref': it has another text in each row") for line in lines)
+    assert any(line.startswith("skip 'text': it holds numbers as text: cast") for line in lines)
+    assert any(line.startswith("skip 'paid': cast it to float") for line in lines)
 
 
 def test_a_row_of_units_takes_no_column_away(replay):

@@ -9,7 +9,6 @@ from venn._compiled.rows import add_rows, copy_row, dot
 from venn._compiled.solvers import scores_from, violation_at
 
 ROUNDING = 2e-15  # of a score, in units of scale and of the sum of the coefficients in it, or of their moves
-UNIT = 6e-16  # rounding of a kernel value: a product of sums, each rounded
 ENOUGH = 0.02  # of the violation allowed: members this near to their levels are not corrected
 NEARLY = 1e-14  # a squared distance from the margin's span below this, in units of the problem's scale, counts as 0
 
@@ -257,11 +256,8 @@ def settle(K, count, C, enough, bias, members, m, B, beta, score, state, up, dow
 
 
 @compiled
-def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-untyped-def]
-    """Compute machine k's scores from the kernel and put members on their levels; return the worst violation.
-
-    Its drift is then this violation plus the rounding of the scores.
-    """
+def certify(k, tolerance, count, C, objects, solved):  # type: ignore[no-untyped-def]
+    """Compute machine k's scores from the kernel and put members on their levels; return the worst violation."""
     K, positive, total = objects.kernel, objects.positive[k], objects.total[k]
     beta, score, state, members, m = solved.beta[k], solved.score[k], solved.state[k], solved.members[k], solved.size[k]
     up, down, same = np.empty(count), np.empty(count), np.empty(count, np.int8)
@@ -288,31 +284,17 @@ def certify(k, scale, tolerance, count, C, objects, solved):  # type: ignore[no-
         copy_row(before, beta)
     for a in range(m):
         score[members[a]] = state[members[a]]
-    extent, square = 0.0, 0.0
-    for i in range(count):
-        extent += abs(beta[i])
-        square += beta[i] * beta[i]
-    # Kernel values are rounded too, so exact scores are known no better than this.
-    error = max(error, UNIT * scale * np.sqrt(square))
-    solved.drift[k] = error + ROUNDING * scale * extent
     return error
 
 
 @compiled
-def worst_residual(count, C, objects, solved):  # type: ignore[no-untyped-def]
-    """Return the worst violation of all machines by coefficients alone, scores computed afresh."""
-    K, positive, total, sizes = objects
-    beta, score, bias = solved.beta, solved.score, solved.bias
-    fresh = np.empty(count)
-    worst = 0.0
-    for k in range(beta.shape[0]):
-        if sizes[k, 0] == 0 or sizes[k, 0] == sizes[k, 1]:
-            continue
-        scores_from(beta[k], bias[k], K, count, fresh)
-        balance = 0.0
-        for i in range(count):
-            balance += beta[k, i]
-            here = violation_at(beta[k, i], fresh[i], positive[k, i], total[k, i] - positive[k, i], C)
-            worst = max(worst, here, abs(fresh[i] - score[k, i]))
-        worst = max(worst, abs(balance) / C)
-    return worst
+def worst_residual(k, fresh, count, C, objects, solved):  # type: ignore[no-untyped-def]
+    """Return machine k's worst violation by coefficients alone, whose scores, computed afresh, are `fresh`."""
+    positive, total = objects.positive[k], objects.total[k]
+    beta, score = solved.beta[k], solved.score[k]
+    worst, balance = 0.0, 0.0
+    for i in range(count):
+        balance += beta[i]
+        here = violation_at(beta[i], fresh[i], positive[i], total[i] - positive[i], C)
+        worst = max(worst, here, abs(fresh[i] - score[i]))
+    return max(worst, abs(balance) / C)

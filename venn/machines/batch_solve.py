@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from venn._compiled.buffers import Objects, Solved
-from venn._compiled.margin import certify, worst_residual
+from venn._compiled.margin import certify
 from venn._compiled.path import ABOVE, BELOW
 from venn._compiled.solvers import descend, judge, scores_from
 from venn.machines.block_pivoting import (
@@ -24,10 +24,10 @@ from venn.machines.block_pivoting import (
 )
 from venn.machines.interior import minimum
 from venn.machines.machine import NotConverged
+from venn.machines.rounding import SURE, assured, seen
 from venn.machines.threads import one_thread
 from venn.prediction import Floats, Integers
 
-SURE = 0.9  # of the tolerance: most that a certificate may find; the rest is for rounding that it misses
 GOOD = 0.5  # of the tolerance: a smaller residual needs no other method
 STEPS = 100  # of pairwise descent, for each object
 FEW = 100  # objects that take part in an interior point at first
@@ -186,20 +186,13 @@ def alone(machine: Solved) -> Solved:
     return machine._replace(beta=beta, score=score, state=state, bias=bias, size=size, drift=drift)
 
 
-def residual_of(count: int, C: float, objects: Objects, solved: Solved) -> float:
-    """Return a machine's worst violation of the optimality conditions, scores from the kernel; NaN if not finite."""
-    if not (np.isfinite(solved.score).all() and np.isfinite(solved.beta).all()):
-        return np.nan  # comparisons would not notice it
-    return worst_residual(count, C, objects, solved)
-
-
 def build_margin(problem: Problem, objects: Objects, solved: Solved, apart: bool) -> Solved:
     """Return a machine with the margin of `margin_from_states`; its scores are from the kernel."""
     count = problem.total.size
     members, inverse = margin_from_states(problem, solved.beta[0, :count], solved.state[0, :count], apart)
     solved.size[0] = members.size
     solved = solved._replace(members=members[None], inverse=inverse[None])
-    certify(0, problem.scale, problem.tolerance, count, problem.C, objects, solved)
+    certify(0, problem.tolerance, count, problem.C, objects, solved)
     return solved
 
 
@@ -225,6 +218,8 @@ def solved_anew(
 ) -> Solved:
     """Return machine k for the masses `after` of its examples, in arrays (1, count) of its own; `solved` stays.
 
+    It is certified later, so it may be as plain sums see it.
+
     Raises
     ------
     NotConverged
@@ -234,13 +229,13 @@ def solved_anew(
         np.array([of.positive[0, :count], of.total[0, :count] - of.positive[0, :count]]) for of in (before, after)
     )
     best = machine = copy_of(k, count, solved)
-    best.drift[0] = least = np.inf
+    surest = least = np.inf
     problem = Problem(after.kernel[:count], after.positive[0, :count], after.total[0, :count], C, scale, tolerance)
     with np.errstate(invalid="ignore", over="ignore"):  # NaN is refused below
         start = Solution(feasible(C, machine.beta[0], old, new), machine.score[0], machine.state[0], np.inf)
         for solution in chain.from_iterable(way(problem, start) for way in (near, pivoted, batch_solve)):
             least = min(least, solution.violation)
-            if not solution.violation <= min(SURE * tolerance, best.drift[0]):
+            if not solution.violation <= min(SURE * tolerance, surest):
                 continue
             machine.beta[0], machine.state[0] = solution.beta, solution.state
             machine.score[0] = np.where(np.abs(solution.state) == 1, solution.state, solution.score)
@@ -249,12 +244,14 @@ def solved_anew(
                 moved = build_margin(problem, after, alone(machine), apart)
                 if moved.size[0] < (np.abs(moved.state) == 1).sum():
                     continue  # nobody would watch those left out
-                worst = float(np.max([solution.violation, residual_of(count, C, after, moved)]))
-                if worst < best.drift[0]:
-                    best = moved
-                    best.drift[0] = worst
-                if worst <= GOOD * tolerance:
+                worst = found = moved.drift[0] = float(np.max([solution.violation, seen(0, count, C, after, moved)]))
+                if not found <= GOOD * tolerance:
+                    worst = min(assured(0, count, scale, tolerance, C, after, moved, found), found)
+                if worst < surest:
+                    best, surest = moved, worst
+                if worst <= SURE * tolerance and (found <= GOOD * tolerance or worst < found):
                     return best
-    if best.drift[0] <= SURE * tolerance:
+    if surest <= SURE * tolerance:
         return best
-    raise NotConverged(f"residual must be at most {tolerance:.3g}, got {least:.3g} with one more example")
+    got = surest if surest < np.inf else least
+    raise NotConverged(f"residual must be at most {tolerance:.3g}, got {got:.3g} with one more example")

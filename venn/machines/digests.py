@@ -28,7 +28,9 @@ def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
     (True, False)
     """
     if isinstance(rows, TableRows):
-        each = [blake2b(rows[i].tobytes(), digest_size=8).digest() for i in range(len(rows))]
+        cells = np.array([[_without_type(cell) for cell in row] for row in rows.cells], object)
+        alike = TableRows(cells.reshape(rows.shape), rows.names)
+        each = [blake2b(alike[i].tobytes(), digest_size=8).digest() for i in range(len(rows))]
         found = np.frombuffer(b"".join(each), "<u8").astype(np.uint64)
         numbers = [all(map(is_number, row)) for row in rows.cells]  # alone such a row is an array
         if any(numbers):
@@ -42,6 +44,11 @@ def digests_of(rows: ObjectRows) -> NDArray[np.uint64]:
         else:
             dense_digests(rows.view(np.uint64), out)
     return out
+
+
+def _without_type(cell: Any) -> Any:
+    """Return a number as a float that equals it: 2 is 2.0, and 0 has no sign; any other cell as it is."""
+    return float(cell) + 0.0 if is_number(cell) and float(cell) == cell else cell
 
 
 def digest_of(x: Any) -> int:

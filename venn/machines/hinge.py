@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from operator import methodcaller
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venn._compiled.buffers import HELD, REBUILD, UNSOLVED, UPDATE, Objects, Scratch, Solved
-from venn._compiled.margin import certify, commit_step, place, worst_residual
+from venn._compiled.margin import certify, commit_step, place
 from venn._compiled.path import EVENTS
 from venn._compiled.rows import add_rows
-from venn._compiled.solvers import judge, tolerance_of
+from venn._compiled.solvers import exact_scores_from, judge, tolerance_of
 from venn._compiled.step import PART, solve_step
 from venn.machines.base import PlacedTable
-from venn.machines.batch_solve import SURE, backup_of, solved_anew
+from venn.machines.batch_solve import backup_of, solved_anew
 from venn.machines.block_pivoting import SMALL, Problem, Solution, exchanged, margin_from_states
 from venn.machines.hinge_hypotheses import HingeBuffers, HingeQuestion, Listing, OneVsAllHypotheses, Spans, mirrored
 from venn.machines.kernels import proximities
 from venn.machines.machine import Bag, NotConverged
+from venn.machines.rounding import assured, seen
 from venn.machines.store import Content, ObjectStore, StoreWeighing, all_one
 from venn.machines.threads import one_thread, side_by_side
 from venn.parameters import integer
@@ -228,9 +230,12 @@ class OneVsAllSVM(StoreWeighing):
     @asks
     def residual(self) -> float:
         """Worst violation of the optimality conditions, all scores recomputed from the kernel."""
-        if self.n == 0:
-            return 0.0
-        return worst_residual(self._stored, self.C, self._buffers.objects, self._buffers.solved)
+        b, of, found = self._buffers, self._buffers.objects.sizes, [0.0]
+        for k in np.flatnonzero((of[:, 0] > 0) & (of[:, 0] < of[:, 1])).tolist():
+            found.append(seen(k, self._stored, self.C, b.objects, b.solved))
+            if not found[-1] <= PART * self.tolerance:  # rounding of the sums may be in it
+                found[-1] = seen(k, self._stored, self.C, b.objects, b.solved, exact_scores_from)
+        return float(np.max(found))
 
     @property
     @asks
@@ -359,13 +364,13 @@ class OneVsAllSVM(StoreWeighing):
                 worst = self._walk(k, side, p, count, scale, tolerance, weight)
                 if branches.commit[k, side] != UNSOLVED:
                     return worst
-            try:
+            with suppress(NotConverged):
                 machine = solved_anew(before, after, b.solved, k, count, scale, self.C, tolerance)
-            except NotConverged:
-                return found.violation
-            found = Solution(machine.beta[0], machine.score[0], machine.state[0], 0.0)
-            commit, drift = HELD, float(machine.drift[0])
-            self._held[k, side] = machine
+                found = Solution(machine.beta[0], machine.score[0], machine.state[0], 0.0)
+                commit, drift = HELD, float(machine.drift[0])
+                self._held[k, side] = machine
+        if not found.violation <= tolerance:
+            return found.violation
         members = np.abs(found.state) == 1
         branches.beta[side, k, :count], branches.state[side, k, :count] = found.beta, found.state
         branches.score[side, k, :count] = np.where(members, found.state, found.score)
@@ -452,18 +457,18 @@ class OneVsAllSVM(StoreWeighing):
         if not 0 < b.objects.sizes[k, 0] < b.objects.sizes[k, 1]:
             b.solved.size[k] = 0
             return
-        how, worst = b.branches.commit[k, side], math.inf
+        how, least = b.branches.commit[k, side], math.inf
         if how == HELD:
             b.take({k: self._held[k, side]})
         for build, apart in ((how not in (HELD, UPDATE), False), (True, False), (True, True)):
             if build:
                 self._stand_as(k, side, count)
                 self._rebuild(k, count, scale, tolerance, apart)
-            worst = certify(k, scale, tolerance, count, self.C, b.objects, b.solved)
-            if worst <= SURE * tolerance:
+            worst = certify(k, tolerance, count, self.C, b.objects, b.solved)
+            least = min(least, assured(k, count, scale, tolerance, self.C, b.objects, b.solved, worst))
+            if least <= tolerance:
                 return
-        most = tolerance if worst > tolerance else SURE * tolerance
-        raise NotConverged(f"{self._missed(most, worst, scale)} at example {self.n}")
+        raise NotConverged(f"{self._missed(tolerance, least, scale)} at example {self.n}")
 
     def _stand_as(self, k: int, side: int, count: int) -> None:
         """Set machine k, except its margin, to its branch."""

@@ -223,7 +223,8 @@ class Answering(Saved):
                 return f"no width is known at which intervals miss at most {target:.3g} of the labels"
             return f"its interval is {-one.sure:.4g} wide, and answers begin at {-least:.4g}"
         if least == inf:
-            return f"it is sure to {one.sure:.3g}, and of no question it has been sure enough"
+            sure = f"it is sure to {one.sure:.3g}"
+            return f"{sure}, and no degree is known at which at most {target:.3g} of the answers are wrong"
         return f"it is sure to {one.sure:.3g}, and answers begin at {least:.3g}"
 
     # ------------------------------------------------------------------- events

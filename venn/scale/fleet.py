@@ -729,6 +729,7 @@ class Fleet:
 
         Also None if there was no such question, and without a folder, where closed questions are not kept.
         """
+        self._check_open()
         place = self._numbers.get(key)
         found = None if place is None else self._store.ended(self._rows[place].number, checked_id(id))
         return None if found is None else ANSWERED if found == ANSWER else GIVEN_UP
@@ -784,6 +785,7 @@ class Fleet:
     @in_turn
     def position(self, source: str) -> Any:
         """Return how far a source had been read; None before its start, or without a folder."""
+        self._check_open()
         return self._store.position(source)
 
     @in_turn
@@ -801,6 +803,8 @@ class Fleet:
         """Keep all states, and let others have the folder. Harmless when repeated."""
         if self._closed:
             return
+        if self._depth:
+            raise JournalError("a fleet must be closed after its transaction, got a call within it")
         try:
             self.sync()
         finally:
