@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Thread
@@ -32,11 +32,12 @@ def compile_beside() -> None:
     frozen = getattr(sys, "frozen", False) or not sys.executable  # such a program would begin again
     if file is None or one_core or frozen or Path(file._index_path).exists():  # noqa: SLF001 - numba has no other door
         return
-    with suppress(OSError):  # no process may be begun here, or no file made
-        dated = TemporaryFile()
+    with suppress(OSError), ExitStack() as failed:  # no process may be begun here, or no file made
+        dated = failed.enter_context(TemporaryFile())
         other = subprocess.Popen(
             [sys.executable, "-m", __name__], stdin=subprocess.DEVNULL, stdout=dated, stderr=subprocess.DEVNULL
         )
+        failed.pop_all()
         jit.compiled_elsewhere.update((loop.py_func, (other, dated)) for loop in AWAITED)
 
 
