@@ -14,7 +14,7 @@ import numba
 from numba.core import event, types
 from numba.core.caching import FunctionCache
 
-from venn._compiled.life import Patience
+from venn._compiled.life import AwaitedSigns
 
 Part: Any = None
 Whole: Any = None
@@ -36,7 +36,7 @@ class LoopCache(FunctionCache):
         """Return what is kept, if it can be read."""
         with suppress(OSError):
             other, dated = compiled_elsewhere.pop(self._py_func, (None, None))
-            patience = None if dated is None else Patience(dated.fileno())
+            patience = None if dated is None else AwaitedSigns(dated.fileno())
             while (found := super().load_overload(*about)) is None and other is not None and patience is not None:
                 if other.poll() is not None:
                     other = None  # what it kept last is looked for once more

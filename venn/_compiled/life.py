@@ -19,7 +19,7 @@ def show_life(file: int, lives: Callable[[], bool] = lambda: True) -> None:
         sleep(PAUSE)
 
 
-class Patience:
+class AwaitedSigns:
     """Waits for signs of life of another process.
 
     It adds up its own pauses, since a clock would also count a time in which both processes stood still.

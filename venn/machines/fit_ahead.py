@@ -14,7 +14,7 @@ from threading import Thread
 from typing import IO, Any, TypeVar
 from weakref import finalize, ref
 
-from venn._compiled.life import Patience, show_life
+from venn._compiled.life import AwaitedSigns, show_life
 from venn.prediction import Floats
 
 LONG = 500  # examples: with fewer the fit is done before another process has begun
@@ -78,7 +78,7 @@ class FitAhead:
 
     def _part(self, start: int, size: int) -> bytes:
         """Return bytes of the file of answers once they are there; raise EOFError if they do not come."""
-        patience = Patience(self._came.fileno())
+        patience = AwaitedSigns(self._came.fileno())
         while self.runs:
             if WHILE_WRITING and os.fstat(self._came.fileno()).st_size >= start + size:
                 break

@@ -179,14 +179,14 @@ class SeriesForecaster(TakesTurns, Saved):
         Parameters
         ----------
         y : number
-            NaN or None: it is missing. Nothing is answered then, and time goes on.
+            Of size at most 1e100. NaN or None: it is missing. Nothing is answered then, and time goes on.
         x : mapping of str to numbers, or sequence of numbers, optional
             Covariates of this value, the same ones at each.
 
         Raises
         ------
         TypeError, ValueError
-            The value is no number or infinite, or x has other covariates than before. Nothing is learned.
+            The value is no number or too large, or x has other covariates than before. Nothing is learned.
         """
         value = _value(y)
         if self.n == 0:
