@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from venn.labels import LARGEST_LABEL
 from venn.monitors.verdict import CLAIMED, EARLY, Verdict
 from venn.parameters import integer, is_number, optional
 from venn.prediction import LEVELS as USUAL
@@ -179,14 +178,14 @@ class SeriesForecaster(TakesTurns, Saved):
         Parameters
         ----------
         y : number
-            Of size at most 1e100. NaN or None: it is missing. Nothing is answered then, and time goes on.
+            NaN or None: it is missing. Nothing is answered then, and time goes on.
         x : mapping of str to numbers, or sequence of numbers, optional
             Covariates of this value, the same ones at each.
 
         Raises
         ------
         TypeError, ValueError
-            The value is no number or too large, or x has other covariates than before. Nothing is learned.
+            The value is no number or infinite, or x has other covariates than before. Nothing is learned.
         """
         value = _value(y)
         if self.n == 0:
@@ -400,8 +399,8 @@ def _value(y: Any) -> float:
     if not is_number(y):
         raise TypeError(f"y must be a number, NaN or None for a missing one, got {y!r}")
     value = float(y)
-    if abs(value) > LARGEST_LABEL:
-        raise ValueError(f"y must be of size at most {LARGEST_LABEL:g}, NaN or None for a missing one, got {y!r}")
+    if math.isinf(value):
+        raise ValueError(f"y must be finite, NaN or None for a missing one, got {y!r}")
     return value
 
 
