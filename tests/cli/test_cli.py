@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,6 +68,30 @@ def test_a_folder_that_cannot_be_made_is_named_with_its_option_before_the_first_
     assert result.output.splitlines()[-1] == (
         "Error: --out must be a place that can be written, got file/sub: Not a directory"
     )
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder here that nobody may write")
+@pytest.mark.parametrize("command", ["replay", "monitor", "compare"])
+def test_a_folder_where_nothing_can_be_written_is_named_before_the_first_step(run, monkeypatch, command):
+    monkeypatch.setattr(Record, "update", lambda *_: pytest.fail("a step was made"))
+    monkeypatch.setattr(Record, "update_many", lambda *_: pytest.fail("a step was made"))
+    result = run(command, "car", "--steps", 5, "--out", "/proc")
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1].startswith("Error: --out must be a place that can be written, got /proc: ")
+
+
+def test_the_table_is_printed_though_the_record_cannot_be_kept(run, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Record, "plot_all", full)
+    kept = run("replay", "car", "--steps", 40, "--predictors", "leave_one_out")
+    assert (kept.exit_code, "no figures: [Errno 28] No space" in kept.stderr) == (0, True)
+    monkeypatch.setattr(Record, "save", full)
+    lost = run("replay", "car", "--steps", 40, "--predictors", "leave_one_out")
+    assert lost.exit_code == 1
+    assert lost.stderr.splitlines()[-1].startswith("Error: --out must be a place that can be written, got runs/car: No")
+    assert lost.stdout.splitlines() == [line for line in kept.stdout.splitlines() if "wrote runs/car/" not in line]
 
 
 @pytest.mark.parametrize("command", ["replay", "monitor"])

@@ -1,15 +1,17 @@
 """Loops are compiled as parts of those that Python calls; by a numba that nobody has tried, each by itself."""
 
 import os
+import signal
 import subprocess
 import sys
+from tempfile import TemporaryFile
 
 import numba
 import numpy as np
 import pytest
 from numba.core import caching
 
-from venn._compiled import jit, rows, solvers
+from venn._compiled import jit, life, rows, solvers
 from venn.cli import beside
 
 STEPS = """
@@ -146,12 +148,33 @@ def test_a_loop_that_another_process_compiles_is_waited_for_and_taken_from_the_c
     for keeps, ends in ((True, False), (True, True), (False, True)):
         other = Other(keeps, ends)
         monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / f"{keeps} {ends}"))
-        monkeypatch.setattr(jit, "compiled_elsewhere", {more: other})
-        loop = jit.loops()(more)
-        assert loop(1) == 2
+        with TemporaryFile() as dated:
+            monkeypatch.setattr(jit, "compiled_elsewhere", {more: (other, dated)})
+            loop = jit.loops()(more)
+            assert loop(1) == 2
         assert other.asked == 3
         assert sum(loop.stats.cache_hits.values()) == keeps
         assert not jit.compiled_elsewhere
+
+
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
+def test_a_process_that_compiles_is_waited_for_while_it_shows_life(monkeypatch, tmp_path):
+    def more(x):
+        return x + 1
+
+    monkeypatch.setattr(life, "SILENCE", 2.0)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    works = "import threading, time; from venn._compiled.life import show_life; "
+    works += "threading.Thread(target=show_life, args=(1,), daemon=True).start(); time.sleep({})"
+    for stopped, seconds in ((False, 4), (True, 1000)):
+        with TemporaryFile() as dated:
+            other = subprocess.Popen([sys.executable, "-c", works.format(seconds)], stdout=dated)
+            if stopped:
+                other.send_signal(signal.SIGSTOP)
+            monkeypatch.setattr(jit, "compiled_elsewhere", {more: (other, dated)})
+            assert jit.loops()(more)(1.0 if stopped else 1) == 2
+            assert other.wait() == (-signal.SIGKILL if stopped else 0)
 
 
 @pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="nothing is compiled")
@@ -183,6 +206,8 @@ def test_the_other_process_is_begun_only_where_loops_are_missing_and_a_core_is_f
     beside.compile_beside()
     assert begun == [[sys.executable, "-m", "venn.cli.beside"]]
     assert set(jit.compiled_elsewhere) == {loop.py_func for loop in beside.AWAITED}
+    for _, dated in jit.compiled_elsewhere.values():
+        dated.close()
     (tmp_path / "index").write_text("")
     beside.compile_beside()
     assert len(begun) == 1

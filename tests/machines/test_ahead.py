@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import venn
+from venn._compiled import life
 from venn.machines import fit_ahead
 from venn.machines.fit_ahead import FitAhead, Fits
 from venn.machines.number_stack import NumberStack
@@ -212,7 +213,7 @@ def alive(pid):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
 def test_a_process_that_hangs_is_not_waited_for_and_one_that_works_for_long_is(monkeypatch):
-    monkeypatch.setattr(fit_ahead, "PATIENCE", 1000)  # looks, of two milliseconds at least
+    monkeypatch.setattr(life, "SILENCE", 2.0)
     X, y = table()
     works = FitAhead(eval, ("__import__('time').sleep(4) or 7",))
     assert works.result() == 7

@@ -173,7 +173,7 @@ def test_sums_of_twice_the_digits_are_exact():
 
 def test_a_branch_that_only_block_pivoting_solves_is_its_solution(monkeypatch):
     """With a violation above a quarter of the tolerance it was left as it stood, and read as solved."""
-    stream = streams.categorical(131, seed=1)
+    stream = categorical(131, seed=1)
     examples, x = (stream.X[:130], stream.y[:130].tolist()), stream.X[130]
     machine, other = (learned(venn.OneVsAllSVM(venn.RBF(0.037), 10.0, stream.classes), *examples) for _ in range(2))
     expected = [other.hypotheses(x).scores(j) for j in range(4)]

@@ -514,3 +514,13 @@ def test_of_a_predictor_that_is_right_more_often_than_it_claims_nobody_is_told_t
     worse = dataclasses.replace(verdict, lately=("right", 0.7, 0.8, 0.88, 1000))
     assert str(worse).startswith("Do not rely on it since step 40")
     assert str(worse).endswith("Retrain it.")
+
+
+@pytest.mark.parametrize("of_event", [True, False])
+def test_steps_without_a_number_tell_nothing(of_event):
+    trace = Trace(of_event, 10)
+    assert trace.told(5, "") is None
+    trace.extend(np.full(6, np.nan))
+    assert trace.told(5, "") is None
+    trace.extend(np.full(5, 0.9))
+    assert trace.told(5, "") is not None

@@ -15,6 +15,7 @@ from venn.labels import Classes
 from venn.online import chain, checkpoint
 from venn.online.chain import decode, decode_many, encode
 from venn.online.checkpoint import pack
+from venn.online.lot import unlabelled
 
 CLASSES = ("a", "b", "c")
 
@@ -433,3 +434,17 @@ def test_a_teacher_who_looks_at_the_labels_breaks_it():
     _, runs = p_values(biased, seed=4)
     values = np.concatenate([run[-3:] for run in runs])
     assert kstest(values, "uniform").pvalue < 1e-3
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_what_open_questions_claim_is_the_mean_of_their_ends(alike):
+    rng = np.random.default_rng(3)
+    ends = np.sort(rng.random((40, 2)), axis=1)
+    said = [venn.Multiprobability([[1 - low, low], [1 - high, high]], ("a", "b")) for low, high in ends]
+    if not alike:
+        said[::2] = [venn.Forecast([1 - high, high], ("a", "b")) for _, high in ends[::2]]
+    found = unlabelled([*said, venn.PredictionSet([0.5, 0.2], ("a", "b"))][: 41 - alike])
+    claims = [(one.lower, one.upper) for one in said]
+    np.testing.assert_allclose(found[1:], np.mean(claims, axis=0), rtol=1e-12)
+    assert found.questions == 40
+    assert unlabelled([venn.Forecast([0.0, 1.0], ("a", "b"))] * 3) == (3, 1.0, 1.0)

@@ -344,3 +344,14 @@ def test_given_up_questions_count_as_said_in_a_run():
 def test_rooms_of_accounts_never_grow_by_more_than_one_label():
     found = [account.room for _, account in account_of(Answering, 0, "wrong", 0.1, 3)][:50]
     assert all(abs(after - before) <= 25 for before, after in pairwise(found))
+
+
+def test_the_less_room_is_left_below_the_reserve_the_surer_it_must_be():
+    answering = Answering(0.05, 11)  # a reserve of .7 x 11 - 1 beside the room of one error
+    rooms = [(0, 12.0), (1, 11.0), (3, 9.0), (5, 7.0), (8, 4.0), (11, 1.0), (12, 0.0)]
+    for wrong, room in rooms:
+        account = Account(20, 20, wrong, 0, 0.05, 11.0)
+        assert account.room == pytest.approx(room)
+        beyond = room - 1 - 6.7
+        expected = 0.05 + beyond / 100 if beyond >= 0 else max(0.0, 0.05 * (1 + beyond / 6.7))
+        assert answering.target(account) == pytest.approx(expected)

@@ -569,3 +569,19 @@ def test_a_mixture_is_as_if_all_weights_were_computed():
             said = points[:, None, h] + scales[:, :, h] * quantiles[:, :, h, k]
             expected[k] = (each * said).sum() / each.sum()
         np.testing.assert_allclose(found[h], np.maximum.accumulate(expected), rtol=1e-12)
+
+
+@pytest.mark.parametrize("far", ["one value", "other units", "all"])
+def test_values_whose_differences_overflow_stop_no_series(far):
+    values = {
+        "one value": np.where(np.arange(200) == 150, np.finfo(float).max, np.sin(np.arange(200.0))),
+        "other units": np.repeat([0.0, 1e-300, 1e300, 5.0], 50),
+        "all": np.where(np.arange(200) % 2, 1.7e308, -1.7e308),
+    }[far]
+    model = venn.SeriesForecaster(season=6, horizon=3)
+    for y in values:
+        model.learn_one(y)  # trees are fitted after 120 values and after 192
+    assert np.isfinite(model.forecast().medians).all()
+    counted = [one for one in model.accounts() if one.n]
+    assert counted
+    assert all(abs(one.errors - one.level * one.n) <= one.bound for one in counted)

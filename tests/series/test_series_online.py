@@ -134,3 +134,14 @@ def test_the_fan_is_drawn_in_the_browser(browser, served):
     assert place.locator("path.band").count() == 4
     assert viewer.page.locator("[data-chart=accuracy] svg[role=img]").count() == 2
     viewer.page.close()
+
+
+@pytest.mark.parametrize(
+    ("levels", "drawn"),
+    [((0.1,), [0.1]), ((0.05, 0.2), [0.05, 0.2]), ((0.01, 0.05, 0.1), [0.05, 0.1]), ((0.1, 0.2, 0.3, 0.4), [0.2, 0.4])],
+)
+def test_the_fan_has_the_widest_level_and_the_one_in_the_middle(levels, drawn):
+    series = venn.SeriesForecaster(season=2, horizon=2, levels=levels)
+    for y in values(5):
+        series.learn_one(y)
+    assert series.fan()["levels"] == drawn

@@ -24,7 +24,7 @@ from venn.online.chain import JournalError, decode_object
 from venn.online.journal import Journal
 from venn.serving.app import ServedModel
 from venn.serving.messages import PlainReaders
-from venn.serving.owner import ANSWER, ASK, Busy, ModelEvent, RunOwner, _alike
+from venn.serving.owner import ANSWER, ASK, Busy, Job, ModelEvent, RunOwner, _alike
 from venn.show import server
 from venn.show.server import serving
 
@@ -456,3 +456,26 @@ def test_a_request_that_is_never_whole_happens_not_at_all(tmp_path, monkeypatch)
             assert time.monotonic() - start < 20
         assert client.get("/questions/slow").status_code == 404
         assert app.owner.failure is None
+
+
+def test_several_events_at_once_wait_whole_or_not_at_all_and_never_where_nothing_waits(monkeypatch):
+    monkeypatch.setattr(RunOwner, "trouble", "")
+    monkeypatch.setattr(RunOwner, "start", lambda _: None)  # nothing is taken
+
+    async def put(*sizes):
+        owner = RunOwner(lambda: None, most=3)
+        for size in sizes:
+            owner.put(Job([ModelEvent(ASK, None)] * size))
+
+    asyncio.run(put(2, 1))
+    for first, more in ((2, 2), (3, 1), (1, 3), (4, 1)):  # four may come where nothing waits
+        with pytest.raises(Busy, match=f"{first} questions and answers wait already"):
+            asyncio.run(put(first, more))
+
+
+def test_a_page_may_write_its_content_type_in_any_way(tmp_path):
+    with served(tmp_path / "run.db") as (client, _):
+        origin = str(client.base_url).rstrip("/")
+        for kind, status in (("Application/JSON ; charset=utf-8", 200), ("text/plain; application/json", 415)):
+            headers = {"Origin": origin, "Content-Type": kind}
+            assert client.post("/ask", json={"id": kind, "x": [0.5, 1.0]}, headers=headers).status_code == status

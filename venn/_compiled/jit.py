@@ -7,12 +7,14 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from subprocess import Popen
-from time import perf_counter, sleep
-from typing import Any
+from time import perf_counter
+from typing import IO, Any
 
 import numba
 from numba.core import event, types
 from numba.core.caching import FunctionCache
+
+from venn._compiled.life import AwaitedSigns
 
 Part: Any = None
 Whole: Any = None
@@ -22,8 +24,9 @@ if TRIED[0] <= numba.version_info.short <= TRIED[1]:
     from venn._compiled.compiler import Part, Whole
 
 
-#: By function, the process that compiles its loop meanwhile: who needs it waits until it is kept, or the process ends.
-compiled_elsewhere: dict[Any, Popen[bytes]] = {}
+#: By function, the process that compiles its loop meanwhile, and the file that it dates as a sign of life: who needs
+#: the loop waits until it is kept, or the process ends or hangs.
+compiled_elsewhere: dict[Any, tuple[Popen[bytes], IO[bytes]]] = {}
 
 
 class LoopCache(FunctionCache):
@@ -32,10 +35,13 @@ class LoopCache(FunctionCache):
     def load_overload(self, *about: Any) -> Any:
         """Return what is kept, if it can be read."""
         with suppress(OSError):
-            other = compiled_elsewhere.pop(self._py_func, None)
-            while (found := super().load_overload(*about)) is None and other is not None:
-                other = other if other.poll() is None else None  # what it kept last is looked for once more
-                sleep(0.02)
+            other, dated = compiled_elsewhere.pop(self._py_func, (None, None))
+            patience = None if dated is None else AwaitedSigns(dated.fileno())
+            while (found := super().load_overload(*about)) is None and other is not None and patience is not None:
+                if other.poll() is not None:
+                    other = None  # what it kept last is looked for once more
+                elif not patience.lasts(0.02):
+                    other.kill()
             return found
         return None
 

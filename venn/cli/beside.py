@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Thread
 from typing import Any
 
 import numpy as np
 
 from venn._compiled import jit, scaling, step
+from venn._compiled.life import show_life
 
 #: Loops that the other process compiles first, in this order; this one waits for them.
 AWAITED = step.solve_step, scaling.fit_platt, scaling.ranges, scaling.fit_bins, scaling.fit_isotonic
@@ -29,14 +32,13 @@ def compile_beside() -> None:
     frozen = getattr(sys, "frozen", False) or not sys.executable  # such a program would begin again
     if file is None or one_core or frozen or Path(file._index_path).exists():  # noqa: SLF001 - numba has no other door
         return
-    with suppress(OSError):  # no process may be begun here
+    with suppress(OSError), ExitStack() as failed:  # no process may be begun here, or no file made
+        dated = failed.enter_context(TemporaryFile())
         other = subprocess.Popen(
-            [sys.executable, "-m", __name__],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            [sys.executable, "-m", __name__], stdin=subprocess.DEVNULL, stdout=dated, stderr=subprocess.DEVNULL
         )
-        jit.compiled_elsewhere.update((loop.py_func, other) for loop in AWAITED)
+        failed.pop_all()
+        jit.compiled_elsewhere.update((loop.py_func, (other, dated)) for loop in AWAITED)
 
 
 def compile_loops() -> None:
@@ -57,4 +59,5 @@ def compile_loops() -> None:
 
 
 if __name__ == "__main__":
+    Thread(target=show_life, args=(1,), daemon=True).start()  # its output is the file that it dates
     compile_loops()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, TypeVar
 
 import click
@@ -65,9 +65,11 @@ FEWEST_TO_TUNE, MOST_TO_TUNE, SHARE_TO_TUNE = 20, 200, 5
 
 
 def make_folder(out: Path) -> None:
-    """Make the folder of `--out` where there is none: better an error now than after an hour."""
+    """Make the folder of `--out` where there is none, and write in it: better an error now than after an hour."""
     with writing("--out", out):
         out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Learning:
             click.echo(DRAWING, err=True)
         try:
             return record.plot_all(folder)
-        except ImportError as error:
+        except (ImportError, OSError) as error:
             click.echo(f"no figures: {error}", err=True)
             return []
 
@@ -256,9 +258,8 @@ def replay(data: str, config: Config) -> None:
             until = Until(stream, interrupt, chosen.model is not None)
             record = run(until, panel, progress=config.view.progress, steps=steps)
             record.shuffle = shuffle
-            with writing("--out", folder):
-                record.save(folder / "record.npz")
-        written = [folder / "record.npz", *chosen.drawn(record, folder)]
+            trouble = _trouble(record, folder / "record.npz")
+        written = [] if trouble else [folder / "record.npz", *chosen.drawn(record, folder)]
 
     verdicts = verdicts_of(record, config.monitor.floor)
     if as_json:
@@ -268,14 +269,27 @@ def replay(data: str, config: Config) -> None:
         click.echo(record.table())
     for line in [*plain_words(record), *began_anew(panel)]:
         say(line)
-    say(f"{record.seconds:.1f} s; wrote {folder}/: {_listed(written)}")
+    if trouble is None:
+        say(f"{record.seconds:.1f} s; wrote {folder}/: {_listed(written)}")
     first = next((path for path in written if path.name == CURVES), None)
     if first is not None:
         say(f"look first at {first}: is the accuracy inside its band, and how wide is that?")
     conclude(verdict_on(panel, verdicts), say)
+    if trouble is not None:
+        raise trouble
     if until.ended:
         click.echo(f"interrupted at step {len(record)} of {length(stream, steps)}", err=True)
         click.get_current_context().exit(interrupt.status)
+
+
+def _trouble(record: Record, file: Path) -> click.ClickException | None:
+    """Write the record; return why that failed, as where the disk is full: what it says is printed all the same."""
+    try:
+        with writing("--out", file.parent):
+            record.save(file)
+    except click.ClickException as error:
+        return error
+    return None
 
 
 def _listed(written: list[Path]) -> str:

@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from hashlib import blake2b
@@ -15,14 +14,11 @@ from threading import Thread
 from typing import IO, Any, TypeVar
 from weakref import finalize, ref
 
+from venn._compiled.life import AwaitedSigns, show_life
 from venn.prediction import Floats
 
 LONG = 500  # examples: with fewer the fit is done before another process has begun
-LOOK = 0.5  # seconds: how often the other process looks whether its parent lives, and shows that it lives itself
 SOON = 0.002  # seconds: how often this process looks whether an answer has come
-#: Looks without a sign of life, a minute at least, after which a process hangs. A clock would also count a time in
-#: which both stood still.
-PATIENCE = 30_000
 BEGUN = b"+"  # what is written when the first call begins
 SIZE = 8  # bytes before each answer, which say how long it is
 WHILE_WRITING = hasattr(os, "pread")  # else answers are read when the other process has ended
@@ -82,16 +78,13 @@ class FitAhead:
 
     def _part(self, start: int, size: int) -> bytes:
         """Return bytes of the file of answers once they are there; raise EOFError if they do not come."""
-        silent, latest = 0, 0
+        patience = AwaitedSigns(self._came.fileno())
         while self.runs:
-            file = os.fstat(self._came.fileno())
-            if WHILE_WRITING and file.st_size >= start + size:
+            if WHILE_WRITING and os.fstat(self._came.fileno()).st_size >= start + size:
                 break
-            silent, latest = silent + 1 if file.st_mtime_ns == latest else 0, file.st_mtime_ns
-            if WHILE_WRITING and silent > PATIENCE:
+            if not patience.lasts(SOON) and WHILE_WRITING:
                 self._stop()
                 raise EOFError
-            time.sleep(SOON)
         if WHILE_WRITING:
             found = os.pread(self._came.fileno(), size, start)  # which moves no place where the other process writes
         else:
@@ -127,10 +120,7 @@ def work() -> None:
 
 def _end_with(parent: int, answers: int) -> None:
     """Date the file of answers anew, as a sign of life; end this process when its parent has ended."""
-    while os.getppid() == parent:
-        with suppress(OSError):  # where files cannot be dated
-            os.utime(answers)
-        time.sleep(LOOK)
+    show_life(answers, lambda: os.getppid() == parent)
     os._exit(1)
 
 
