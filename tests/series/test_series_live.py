@@ -356,12 +356,12 @@ def test_a_model_of_labels_has_no_path_and_its_page_says_how_objects_are(tmp_pat
 
 def test_a_served_series_that_is_killed_goes_on(tmp_path):
     told = []
-    with process(tmp_path, *OPTIONS) as made:
+    with process(tmp_path, "--port", 0, "--journal", "run.db", *OPTIONS) as made:
         for i, y in enumerate(values(40)):
             told.append(post(made.address, "/answer", json.loads(message(i, y))).text)
         made.send_signal(signal.SIGKILL)
         made.wait(30)
-    with process(tmp_path, *OPTIONS) as made:
+    with process(tmp_path, "--port", 0, "--journal", "run.db", *OPTIONS) as made:
         for i, y in enumerate(values(40)):
             assert post(made.address, "/answer", json.loads(message(i, y))).text == told[i]
         assert post(made.address, "/answer", {"y": values(41)[40]}).status_code == 200

@@ -27,7 +27,7 @@ DISCOUNT = 0.995  # by which older losses count less
 POWERS = np.array([2.0, 10.0])  # of absolute errors, in the weights of the means
 SHARP = np.array([30.0, 24.0, 30.0])  # powers of losses in the weights of the parts of a distribution
 KEEN = 16.0  # power of errors in the weights of smoothings
-FARTHEST = 1e100  # units: trees learn no value that is further off
+FARTHEST = 1e100  # units: trees learn no value that is further off, whose square might overflow
 FORGET = np.array([1.0, 0.998])  # ridges: one that forgets nothing, and one that follows
 FIRST_FIT, GROWTH, ROWS = 120, 1.6, 15_000  # of trees: values at the first fit, ratio of two fits, most rows of one
 
@@ -266,7 +266,6 @@ class Experts(Saved):
         if self._in_logs:
             self.trees, self._in_logs = None, False
 
-    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is not started
     def _begin(self) -> None:
         """Start the parts that need this many values."""
         a, n = self._arrays, self.n - self.shift
@@ -316,7 +315,7 @@ class Experts(Saved):
             self.shift, self._periods, self.log_unit if logs else self.unit, rows, targets,
         )  # fmt: skip
         rows, targets = rows[:count], targets[:count]
-        near = (np.abs(targets) < FARTHEST) & ~(np.abs(rows) > FARTHEST).any(axis=1)  # squares would overflow
+        near = (np.abs(targets) < FARTHEST) & ~(np.abs(rows) > FARTHEST).any(axis=1)
         if near.sum() >= 50:
             self.trees = fitted_trees(rows[near], targets[near])
             self._in_logs = logs
@@ -418,11 +417,10 @@ class Told(NamedTuple):
 
 
 def _unit(values: Floats, m: int) -> float:
-    """Return the mean size of a difference from the anchor; 0 where all are 0, or too large for a sum."""
+    """Return the mean size of a difference from the anchor; 0 where all are 0."""
     away = np.abs(values[m:] - values[:-m]) if m > 1 else np.abs(np.diff(values))
     size = float(away.mean()) if len(away) else 0.0
-    size = size or float(np.abs(np.diff(values)).mean())
-    return size if size < math.inf else 0.0
+    return size or float(np.abs(np.diff(values)).mean())
 
 
 def _fits(start: int, last: int) -> frozenset[int]:

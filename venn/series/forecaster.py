@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from venn.labels import LARGEST_LABEL
 from venn.monitors.verdict import CLAIMED, EARLY, Verdict
 from venn.parameters import integer, is_number, optional
 from venn.prediction import LEVELS as USUAL
@@ -399,8 +400,8 @@ def _value(y: Any) -> float:
     if not is_number(y):
         raise TypeError(f"y must be a number, NaN or None for a missing one, got {y!r}")
     value = float(y)
-    if math.isinf(value):
-        raise ValueError(f"y must be finite, NaN or None for a missing one, got {y!r}")
+    if abs(value) > LARGEST_LABEL:
+        raise ValueError(f"y must be of size at most {LARGEST_LABEL:g}, NaN or None for a missing one, got {y!r}")
     return value
 
 
