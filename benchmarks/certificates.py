@@ -5,11 +5,11 @@
 Streams of up to 150 examples: kernels, C, scales of the features, offsets, lattices, duplicates, weights, and labels
 from noise to a rule without any. Every few steps, and at the end, the violation of the optimality conditions is
 computed only from the objects, labels, weights and the machine's coefficients and scores: kernel and sums in
-long double, equal objects as one. A stream ends at
-the first refused step; then the machine must be unchanged, to the last bit of its scores.
+long double, equal objects as one. A stream ends at the first refused step; then the machine must be unchanged, to the
+last bit of its scores.
 
-Prints one JSON line: streams, steps, the worst violation in units of the
-stated tolerance, how streams ended, and every violation above the tolerance with what is needed to reproduce it.
+Prints one JSON line: streams, steps, the worst violation in units of the stated tolerance, how streams ended, and every
+violation above the tolerance with what is needed to reproduce it.
 """
 
 import collections
