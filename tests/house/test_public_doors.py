@@ -30,7 +30,8 @@ def number_machine():
 
 MODELS = {
     "hinge": machine, "least squares": lambda: venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=CLASSES),
-    "ridge": number_machine, "window": lambda: venn.SlidingWindow(machine(), 5),
+    "ridge": number_machine,
+    "window": lambda: venn.SlidingWindow(venn.LeastSquaresSVM(venn.RBF(1.0), C=1, classes=CLASSES), 5),
     "venn": lambda: venn.TransductiveVenn(machine(), venn.Argmax()),
     "abers": lambda: venn.TransductiveVennAbers(machine()), "conformal": lambda: venn.Conformal(machine()),
     "distribution": lambda: venn.ConformalDistribution(number_machine()),
