@@ -262,6 +262,17 @@ def test_another_model_is_refused_or_calibration_begins_anew(folder, caplog):
     assert "begins anew" not in caplog.text, "the model has stayed the same"
 
 
+def test_a_model_that_prints_its_address_is_the_same_in_every_process(folder):
+    Path("bare.py").write_text(
+        "import numpy as np\n\n\nclass Bare:\n    classes_, feature_names_in_ = ['no', 'yes'], ['age']\n\n"
+        "    def predict_proba(self, X):\n        return np.full((len(X), 2), 0.5)\n\n\n"
+        "made, kept = lambda: kept.append(Bare()) or kept[-1], []\n"
+    )
+    model = ("--scorer", "bare:made")
+    for _ in range(2):  # each time an object at another place
+        well(venn_("run", *LIVE, *model))
+
+
 def test_a_run_without_a_model_is_not_gone_on_with(folder):
     plain = ("--classes", "no,yes", "--features", "age", "--fill", "age=40")
     assert venn_("run", *LIVE, *plain).exit_code == 0

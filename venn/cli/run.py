@@ -50,6 +50,7 @@ from venn.online.lot import Lot
 from venn.online.panel import Panel
 from venn.online.selective import Selective
 from venn.online.watch import Watch
+from venn.saved import described
 from venn.show.door import Door
 from venn.show.notify import AlarmCommand as AlarmCommand
 from venn.show.notify import Notifier, Receiver, Webhook
@@ -248,8 +249,8 @@ def compared(plan: Plan, config: Config) -> SeenCounts:
         if watch.space != plan.panel.space:
             raise click.ClickException(f"{path} holds a run of {watch.space.told}, not {plan.panel.space.told}")
         for what, there, here in (
-            ("predictor", watch.predictors, {name: repr(one) for name, one in plan.panel.items()}),
-            ("monitor of", watch.monitors, {name: repr(one) for name, one in plan.watching.items()}),
+            ("predictor", watch.predictors, {name: described(one) for name, one in plan.panel.items()}),
+            ("monitor of", watch.monitors, {name: described(one) for name, one in plan.watching.items()}),
         ):
             if list(there) != list(here) if what == "predictor" else there.keys() != here.keys():
                 verb = "of the predictors" if what == "predictor" else "that watches"
@@ -273,7 +274,7 @@ def compared(plan: Plan, config: Config) -> SeenCounts:
 
 def _other_model(plan: Plan, watch: Watch, config: Config) -> str:
     """Say that a journal was begun with another model than the one that is given, and what can be done."""
-    alike = watch.monitors == {name: repr(one) for name, one in plan.monitors.items()}
+    alike = watch.monitors == {name: described(one) for name, one in plan.monitors.items()}
     anew = f"{config.where('predictor', 'new_scorer')} begins calibration anew with it, in the same journal"
     return f"another model than {config.predictor.scorer}: {anew if alike else 'begin a new journal'}"
 

@@ -40,7 +40,7 @@ def serve(config: Config, check: bool) -> None:
     POST /ask {"id": "a7", "x": [1, 2.5]} returns the predictions as `venn run` writes them, POST /answer {"id": "a7",
     "y": "no"} the alarms that ring. Both may be repeated. What is answered is in the journal; after a kill the same
     command goes on. The page of the run is at /, all addresses are at /docs. To try it out: venn serve --like car
-    --journal run.db. With --key shop requests are of many streams, {"shop": "Oslo", "id": "a7", ...}: each shop has a
+    --journal serve.db. With --key shop requests are of many streams, {"shop": "Oslo", "id": "a7", ...}: each shop has a
     model of its own, in the folder --journal, and the page says which of them have changed. With --series y is the next
     value of a series, and GET /path returns the forecast of those to come.
 
