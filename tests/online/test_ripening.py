@@ -214,11 +214,14 @@ def test_to_give_up_a_question_moves_no_clock(tmp_path):
             assert online.pending == ("a",)
 
 
-def test_an_answer_that_is_refused_moves_no_clock():
+def test_an_answer_or_an_id_that_is_refused_moves_no_clock():
     online = venn.Online(machine(), ripe=timedelta(seconds=100), silent="honest")
     for i in range(5):
         online.ask([0.0, i], i, at=1000 + i)
-    for call in (lambda: online.answer("unknown", "fraud", at=1e10), lambda: online.ask([0.0, 0.0], 1.5, at=1e10)):
+    for call in (
+        lambda: online.answer("unknown", "fraud", at=1e10), lambda: online.ask([0.0, 0.0], 1.5, at=1e10),
+        lambda: online.ask([0.0, 4], 4),  # sent again without a time
+    ):  # fmt: skip
         with pytest.raises((TypeError, ValueError), match="id must"):
             call()
     assert (online.answered, len(online.pending), online.ripening.clock) == (0, 5, 1004)

@@ -341,16 +341,16 @@ class Online(TakesTurns):
         Raises
         ------
         TypeError, ValueError
-            For a bad object or id, or an id that was used before: nothing happened, but that its time is known, by
-            which other labels ripen. Or `update` of your own `Watches`
-            fails: the question counts, and all others have seen it.
+            For an id that waits: nothing happened. For a bad object, or another id that was used before: nothing but
+            that its time is known, by which other labels ripen. Or `update` of your own `Watches` fails: the question
+            counts, and all others have seen it.
         """
         self._check_open()
         now, named = self._time(at), None if id is None else checked_id(id)
-        self._ripened = self._ripen(now)
         id = self.asked + 1 if named is None else named
-        if id in self._run.waiting:
+        if id in self._run.waiting:  # a question that is sent again: its time, perhaps not given, ripens nothing
             raise ValueError(f"id must be a new one, got {id!r}, which waits for its answer")
+        self._ripened = self._ripen(now)
         run, journal = self._run, self.journal
         if run.waiting and self.panel.in_turn:
             first = next(iter(run.waiting))
