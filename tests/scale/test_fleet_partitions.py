@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,7 +105,8 @@ KILLED = """
 
 def started(code, *given):
     command = [sys.executable, "-c", textwrap.dedent(WORKER + code), *map(str, given)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    here = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])  # for conftest
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": here})
 
 
 def test_a_killed_process_is_taken_over(tmp_path, expected):
@@ -128,7 +130,7 @@ def test_a_killed_process_is_taken_over(tmp_path, expected):
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 def test_redis_streams_a_process_dies_and_another_has_its_partition(tmp_path, expected):
-    pytest.importorskip("redis", reason="the package redis is not installed")
+    redis = pytest.importorskip("redis", reason="the package redis is not installed")
     server = RedisServer(tmp_path)
     folder = tmp_path / "fleets"
     code = f"""
@@ -146,7 +148,7 @@ def test_redis_streams_a_process_dies_and_another_has_its_partition(tmp_path, ex
             said |= {} if message.y is None else {"y": message.y}
             client.xadd(f"events:{number}", {"data": json.dumps(said)})
 
-    with contextlib.ExitStack() as ending, server.client() as client:
+    with contextlib.ExitStack() as ending, redis.Redis(port=server.port) as client:
         ending.callback(server.kill)
         for number in range(2):
             send(client, number, slice(30))
