@@ -218,7 +218,7 @@ def solved_anew(
 ) -> Solved:
     """Return machine k for the masses `after` of its examples, in arrays (1, count) of its own; `solved` stays.
 
-    It is certified later, so it may be as plain sums see it.
+    Plain sums judge it here; its certificate comes before the example is learned.
 
     Raises
     ------

@@ -456,10 +456,11 @@ class RunOwner:
 
 
 def _alike(jobs: Sequence[Job]) -> list[Job]:
-    """Return which of the requests that wait go in one block: answers, or the others, whichever wait longer.
+    """Return the waiting requests that go in one block: the answers or the others, whichever has waited longest.
 
-    Those who were answered together come back together, and then all with the same: so blocks grow. A few go together,
-    answers first. Events of one question keep their order, and so do the events of one request.
+    Clients that got replies together come back together, with requests of one kind: so blocks grow. Fewer than
+    `APART` requests go together, answers first. The answer to a question that waits in the same list stays behind it,
+    and the events of one request keep their order.
     """
     first, others, ids = list[Job](), list[Job](), set[int | str | None]()
     for job in jobs:

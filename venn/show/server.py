@@ -496,12 +496,12 @@ class Nobody:
         self.written += data
 
     def create_task(self, work: Any, **_: Any) -> Nobody:
-        """Do nothing of it."""
+        """Close the work undone."""
         work.close()
         return self
 
     def call_later(self, *_: Any) -> Nobody:
-        """Do it never."""
+        """Never call it."""
         return self
 
     def __getattr__(self, name: str) -> Any:
