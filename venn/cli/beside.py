@@ -6,7 +6,6 @@ what it has compiled to both. It begins with what takes longest, the loop of the
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
@@ -19,6 +18,7 @@ import numpy as np
 
 from venn._compiled import jit, scaling, step
 from venn._compiled.life import show_life
+from venn.machines.fit_ahead import is_frozen, one_core
 
 #: Loops that the other process compiles first, in this order; this one waits for them.
 AWAITED = step.solve_step, scaling.fit_platt, scaling.ranges, scaling.fit_bins, scaling.fit_isotonic
@@ -28,9 +28,7 @@ def compile_beside() -> None:
     """Begin to compile loops in another process, unless that of the hinge machine is in the cache already."""
     cache: Any = getattr(step.solve_step, "_cache", None)
     file = getattr(cache, "_cache_file", None)  # there is none where nothing may be kept
-    one_core = len(os.sched_getaffinity(0)) < 2 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) < 2
-    frozen = getattr(sys, "frozen", False) or not sys.executable  # such a program would begin again
-    if file is None or one_core or frozen or Path(file._index_path).exists():  # noqa: SLF001 - numba has no other door
+    if file is None or one_core() or is_frozen() or Path(file._index_path).exists():  # noqa: SLF001 - numba has no other door
         return
     with suppress(OSError), ExitStack() as failed:  # no process may be begun here, or no file made
         dated = failed.enter_context(TemporaryFile())

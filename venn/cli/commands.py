@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 import click
 
 from venn import __version__
+from venn.machines.fit_ahead import get_ready
 
 # ------------------------------------------------------------------------------------------------------------ interrupt
 # Ctrl-C and SIGTERM as requests that are honoured between two steps; the end of a pipe that nobody reads.
@@ -173,6 +174,12 @@ class Commands(click.Group):
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted([*COMMANDS, *self.commands.keys() - COMMANDS.keys()])
+
+    def resolve_command(self, context: click.Context, args: list[str]) -> Any:
+        own = ("-h", "--help", "--predictor", "--scorer", "--series")  # of these a replay fits nothing, or says what
+        if args[0] == "replay" and "venn.cli.replay" not in sys.modules and not any(a.startswith(own) for a in args):
+            get_ready()  # while this process imports the command
+        return super().resolve_command(context, args)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS and name not in self.commands:

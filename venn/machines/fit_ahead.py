@@ -9,46 +9,109 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from hashlib import blake2b
+from importlib import import_module
 from tempfile import TemporaryFile
 from threading import Thread
-from typing import IO, Any, TypeVar
+from time import sleep
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 from weakref import finalize, ref
 
 from venn._compiled.life import AwaitedSigns, show_life
-from venn.prediction import Floats
+
+if TYPE_CHECKING:  # a command begins a process before it imports anything large
+    from venn.prediction import Floats
 
 LONG = 500  # examples: with fewer the fit is done before another process has begun
 SOON = 0.002  # seconds: how often this process looks whether an answer has come
 BEGUN = b"+"  # what is written when the first call begins
 SIZE = 8  # bytes before each answer, which say how long it is
 WHILE_WRITING = hasattr(os, "pread")  # else answers are read when the other process has ended
-CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.fit_ahead import work; work()"
+CODE = "import sys; sys.path[:] = {path!r}; from venn.machines.fit_ahead import work; work{modules!r}"
+FOR_FITS = "sklearn.ensemble", "venn.machines.stack"  # most of what fits load
 
 Found = TypeVar("Found")
 Make = Callable[..., Found]
 
 
+class OtherProcess:
+    """A process that imports modules, and then makes the calls that it is asked for, once.
+
+    Calls and answers are passed in unnamed files, which leave nothing behind, and which nobody else can write. The
+    process is stopped when this one ends; if this one is killed, the other one ends by itself.
+    """
+
+    def __init__(self, modules: Sequence[str], calls: Any = None) -> None:
+        self.owner = os.getpid()
+        with ExitStack() as failed:
+            self.came = failed.enter_context(TemporaryFile())
+            self._goes = failed.enter_context(TemporaryFile())
+            if calls is not None:
+                self.ask(calls)
+            self._goes.seek(0)
+            # A group of its own: Ctrl-C is for the process that asks.
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", CODE.format(path=sys.path, modules=tuple(modules))], stdin=self._goes,
+                stdout=self.came, stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+            failed.pop_all()
+        self.stop = finalize(self, _stop, self.process, self.came, self._goes, self.owner)
+
+    def ask(self, calls: Any) -> None:
+        """Ask for calls, a function and its arguments each time; their size comes last, for then all is written."""
+        self._goes.write(bytes(SIZE))
+        pickle.dump(calls, self._goes)
+        size = self._goes.tell() - SIZE
+        self._goes.flush()
+        self._goes.seek(0)
+        self._goes.write(size.to_bytes(SIZE, "big"))
+        self._goes.flush()
+
+
+def _stop(process: subprocess.Popen[bytes], came: IO[bytes], goes: IO[bytes], owner: int) -> None:
+    came.close()
+    goes.close()
+    if os.getpid() == owner and process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+_ready: OtherProcess | None = None  # begun before its calls are known
+
+
+def get_ready() -> None:
+    """Begin the process that makes the first fits before they are known: it imports what they need meanwhile."""
+    global _ready
+    if _ready is None and WHILE_WRITING and not one_core() and not is_frozen():
+        with suppress(OSError):  # no process may be begun here, or no file made
+            _ready = OtherProcess(FOR_FITS)
+
+
+def is_frozen() -> bool:
+    """Whether `sys.executable` is not Python but this program, which would begin again."""
+    return getattr(sys, "frozen", False) or not sys.executable
+
+
+def one_core() -> bool:
+    """Whether another process would only take turns with this one."""
+    return len(os.sched_getaffinity(0)) < 2 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) < 2
+
+
 class FitAhead:
     """Calls in another process, one after the other, with the answers they would have here.
 
-    Arguments and answers are passed in unnamed files, which leave nothing behind, and which nobody else can write. The
-    calls are stopped when this process ends; if this process is killed, the other one ends by itself.
+    `by` is a process that was begun for them; else it is the one that is ready for fits, or a new one.
     """
 
-    def __init__(self, call: Any, *given: tuple[Any, ...]) -> None:
-        self._owner = os.getpid()
-        with ExitStack() as failed:
-            self._came = failed.enter_context(TemporaryFile())
-            with TemporaryFile() as goes:
-                pickle.dump((call, given), goes)
-                goes.seek(0)
-                # A group of its own: Ctrl-C is for the process that asks.
-                self.process = subprocess.Popen(
-                    [sys.executable, "-c", CODE.format(path=sys.path)], stdin=goes, stdout=self._came,
-                    stderr=subprocess.DEVNULL, start_new_session=True,
-                )  # fmt: skip
-            failed.pop_all()
-        self._stop = finalize(self, _stop, self.process, self._came, self._owner)
+    def __init__(self, call: Any, *given: tuple[Any, ...], by: OtherProcess | None = None) -> None:
+        global _ready
+        if by is None:
+            by, _ready = _ready, None
+        if by is not None and by.owner == os.getpid() and by.process.poll() is None:
+            by.ask((call, given))
+        else:
+            by = OtherProcess(FOR_FITS, (call, given))
+        self._owner, self._came, self.process, self._stop = by.owner, by.came, by.process, by.stop
+        self._by = by  # it is stopped with this
 
     @property
     def runs(self) -> bool:
@@ -95,19 +158,15 @@ class FitAhead:
         return found
 
 
-def _stop(process: subprocess.Popen[bytes], came: IO[bytes], owner: int) -> None:
-    came.close()
-    if os.getpid() == owner and process.poll() is None:
-        process.kill()
-        process.wait()
-
-
-def work() -> None:
-    """Run in the other process: make the calls that stdin holds."""
+def work(*modules: str) -> None:
+    """Run in the other process: import the modules, and make the calls that stdin holds."""
     Thread(target=_end_with, args=(os.getppid(), os.dup(1)), daemon=True).start()
+    for module in modules:
+        import_module(module)
+    while WHILE_WRITING and not any(os.pread(0, SIZE, 0)):
+        sleep(SOON)
+    os.lseek(0, SIZE, os.SEEK_SET)
     call, given = pickle.load(sys.stdin.buffer)
-    import sklearn.ensemble  # noqa: F401  # most of what fits load
-
     with os.fdopen(os.dup(1), "wb") as answer:
         os.dup2(2, 1)  # whatever a call prints is no part of the answer
         answer.write(BEGUN)
@@ -188,8 +247,7 @@ class Fits:
     def foresee(self, make: Make[Any], X: Floats, labels: Any, times: Sequence[int], *more: Any) -> None:
         """Let another process make the fits to so many first examples, in this order, unless one is at work."""
         global _latest
-        # In a frozen program sys.executable is that program, which would begin again.
-        if not (times and sys.executable) or getattr(sys, "frozen", False) or busy():
+        if not times or is_frozen() or busy():
             return
         if len(times) > 1 and not WHILE_WRITING:  # the first answer would wait for the last
             return
