@@ -108,7 +108,7 @@ def monitor(data: str, config: Config) -> None:
             with writing("--out", out):
                 record.save(out / "record.npz")
                 (out / "snapshots.json").write_text(json.dumps(finite(snapshots), allow_nan=False, indent=1) + "\n")
-            written = [out / "record.npz", out / "snapshots.json", *chosen.drawn(record, out)]
+            written = [out / "record.npz", out / "snapshots.json", *chosen.drawn(record, out / "record.npz")]
             say(f"wrote {out}/: {', '.join(path.name for path in written)}")
         verdict = overall(snapshots)
         conclude(verdict, say)

@@ -24,6 +24,7 @@ from venn.cli.beside import compile_beside
 from venn.cli.columns import Columns
 from venn.cli.commands import INTERRUPTED, Interrupt
 from venn.cli.config import configured
+from venn.cli.drawing import TwoDrawers
 from venn.cli.errors import OURS, one_line, one_line_errors, writing
 from venn.cli.options import Config
 from venn.cli.output import finite
@@ -102,12 +103,12 @@ class Learning:
         """Return the stream that DATA names."""
         return open_stream(data, self.config, shuffle, self.model)
 
-    def drawn(self, record: Record, folder: Path) -> list[Path]:
-        """Draw the figures of a record into a folder; return them, or say what they need."""
+    def drawn(self, record: Record, file: Path, by: TwoDrawers | None = None) -> list[Path]:
+        """Draw the figures of a record beside its file; return them, or say what they need."""
         if shows_progress(self.config.view.progress):
             click.echo(DRAWING, err=True)
         try:
-            return record.plot_all(folder)
+            return (by or TwoDrawers(0)).draw(record, file)
         except (ImportError, OSError) as error:
             click.echo(f"no figures: {error}", err=True)
             return []
@@ -251,15 +252,16 @@ def replay(data: str, config: Config) -> None:
             say(note)
         if tuning is not None:
             stream = stream.drop(tuning.n)
-        hand_over = _hand_over(panel, length(stream, steps) or 0)
+        total = length(stream, steps) or 0
+        hand_over, drawers = _hand_over(panel, total), TwoDrawers(total)
         if hand_over:
             say(hand_over)
         with Interrupt() as interrupt:
-            until = Until(stream, interrupt, chosen.model is not None)
+            until = Until(stream, interrupt, chosen.model is not None, drawers.at)
             record = run(until, panel, progress=config.view.progress, steps=steps)
             record.shuffle = shuffle
             trouble = _trouble(record, folder / "record.npz")
-        written = [] if trouble else [folder / "record.npz", *chosen.drawn(record, folder)]
+        written = [] if trouble else [folder / "record.npz", *chosen.drawn(record, folder / "record.npz", drawers)]
 
     verdicts = verdicts_of(record, config.monitor.floor)
     if as_json:
@@ -331,8 +333,8 @@ class Until:
         The same without an end before its time.
     """
 
-    def __init__(self, stream: streams.Stream, interrupt: Interrupt, blocks: bool) -> None:
-        self.name, self.ended, self._blocks = stream.name, False, blocks
+    def __init__(self, stream: streams.Stream, interrupt: Interrupt, blocks: bool, at: Callable[[int], None]) -> None:
+        self.name, self.ended, self._blocks, self._at = stream.name, False, blocks, at
         self.known, self._interrupt = stream, interrupt
 
     def __len__(self) -> int:
@@ -348,6 +350,7 @@ class Until:
             if n > 0 and self._interrupt.pressed:
                 self.ended = True
                 return
+            self._at(n)
             yield example
 
 

@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -304,20 +304,24 @@ FIGURES: dict[str, Callable[[Any, Target], Figure]] = {
 }  # fmt: skip
 
 
-def draw_all(record: Any, folder: str | os.PathLike[str]) -> list[Path]:
-    """Draw all figures that apply into a folder; return the files. Predictors, and objects, share one level."""
+def applicable(record: Any) -> list[str]:
+    """Return the names of all figures that apply."""
     _drawable(record, True, "")
     wanted = {figure for name in record for figure in record.kind(name).figures}
     if _all_p_values(record, 0):
         wanted |= {"martingales", "p_values"}
+    return [figure for figure in FIGURES if figure in wanted]
+
+
+def draw_all(record: Any, folder: str | os.PathLike[str], names: Sequence[str] | None = None) -> list[Path]:
+    """Draw figures, by default all that apply, into a folder; return the files. Predictors share one level."""
     written = []
-    for figure, draw in FIGURES.items():
-        if figure in wanted:
-            written.append(Path(folder, f"{figure}.png"))
-            if figure == "martingales":
-                draw_martingales(record, written[-1], LEVEL / (len(watched(record.names)) + 1))
-            else:
-                draw(record, written[-1])
+    for figure in applicable(record) if names is None else names:
+        written.append(Path(folder, f"{figure}.png"))
+        if figure == "martingales":
+            draw_martingales(record, written[-1], LEVEL / (len(watched(record.names)) + 1))
+        else:
+            FIGURES[figure](record, written[-1])
     return written
 
 
