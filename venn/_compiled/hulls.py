@@ -283,47 +283,6 @@ def precompute(blocks):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def isotonic_at(keys, items, labels, weights, k, test, test_label, start, positives, totals):  # type: ignore[no-untyped-def]
-    """Return the isotonic regression of 1{label = k} on sorted keys, read at the item `test`.
-
-    The new example joins at `test` as one more example with label `test_label`. Equal keys are one point. Rates are
-    compared as whole numbers, so the result is exact and does not depend on the order of ties.
-    """
-    m = keys.shape[0]
-    b = -1
-    i = 0
-    at = 0.0
-    while i < m:
-        key = keys[i]
-        positive = 0
-        total = 0
-        while i < m and keys[i] == key:
-            item = items[i]
-            total += weights[item]
-            positive += weights[item] if labels[item] == k else 0
-            if item == test:
-                total += 1
-                positive += test_label
-                at = key
-            i += 1
-        if total == 0:
-            continue
-        first = key
-        while b >= 0 and positives[b] * total >= positive * totals[b]:
-            positive += positives[b]
-            total += totals[b]
-            first = start[b]
-            b -= 1
-        b += 1
-        start[b] = first
-        positives[b] = positive
-        totals[b] = total
-    while start[b] > at:
-        b -= 1
-    return positives[b] / totals[b]
-
-
-@compiled
 def weighed_rate(keys, positive, weights, at, own, label):  # type: ignore[no-untyped-def]
     """Return the isotonic regression of 0 and 1 on keys, by weighed examples, read at a new one that joins.
 
@@ -368,64 +327,133 @@ def weighed_rate(keys, positive, weights, at, own, label):  # type: ignore[no-un
 
 
 @compiled
-def near_order(row, m, order, known, keys, items, where, counts):  # type: ignore[no-untyped-def]
-    """Set `keys` to the scores on the grid and `items` to their columns, nearly sorted: by narrow buckets.
-
-    Columns come as in `order`, then those missing from it; within a bucket they stay in that order.
-    """
-    low, high = np.inf, -np.inf
+def place_in_buckets(keys, m, low, scale, buckets, where):  # type: ignore[no-untyped-def]
+    """Set `where` to the bucket of each key: from 1 on, 0 and `buckets` + 1 for keys far below and above the others."""
+    last = buckets + 1.0
     for i in range(m):
-        low = min(low, row[i])
-        high = max(high, row[i])
-    buckets = counts.shape[0] - 1
-    scale = (buckets - 1) / (high - low) if high > low else 0.0
-    if not scale < np.inf:
-        scale = 0.0
-    for b in range(buckets + 1):
-        counts[b] = 0
-    for i in range(m):
-        bucket = int((row[i] - low) * scale)
-        where[i] = bucket
-        counts[bucket + 1] += 1
-    for b in range(buckets):
-        counts[b + 1] += counts[b]
-    for i in range(m):
-        item = order[i] if i < known else i
-        into = counts[where[item]]
-        counts[where[item]] = into + 1
-        items[into] = item
-        keys[into] = rank(row[item], 0.0)
+        place = (keys[i] - low) * scale + 1.0
+        place = place if place > 0.0 else 0.0
+        where[i] = np.int32(place if place < last else last)
 
 
 @compiled
-def classwise_pairs(negative, positive, labels, weights, test, order):  # type: ignore[no-untyped-def]
-    """Return the Venn-Abers pair of every class, from scores under both suppositions.
+def classwise_pairs(negative, positive, labels, weights, test):  # type: ignore[no-untyped-def]
+    """Return the (c, 2) Venn-Abers pairs of all classes, from scores under both suppositions.
+
+    Of each class the isotonic regression of 1{label = k} on the scores, read at the new example, which joins as one
+    more example with a supposed label. Equal scores are one point. Rates are compared as whole numbers, so the result
+    is exact and does not depend on the order of ties. Only the fewer are sorted, those with the label or those without:
+    between two neighbouring ones all others are one point, too, as blocks of equal rates merge.
 
     Parameters
     ----------
     negative, positive : (c, >= m) float64
     labels, weights : (m,) int64, class and number of examples of each column
     test : column of the new example, which `weights` leaves out
-    order : (2, c, <= m) int64
-        Any permutations of the first columns; the closer they sort the scores, the faster.
-
-    Returns
-    -------
-    pairs : (c, 2) float64
-    order : (2, c, m) int64, sorts the scores
     """
     c, m = negative.shape[0], labels.shape[0]
-    known = order.shape[2]
-    new_order = np.empty((2, c, m), np.int64)
     pairs = np.empty((c, 2))
-    keys, spare_keys, start = np.empty(m), np.empty(m), np.empty(m)
-    spare_items, positives, totals = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
-    where, counts = np.empty(m, np.int64), np.empty(2 * m + 2, np.int64)
-    for side in range(2):
-        table = positive if side == 1 else negative
-        for k in range(c):
-            items = new_order[side, k]
-            near_order(table[k], m, order[side, k], known, keys, items, where, counts)
-            sort_again(keys, items, spare_keys, spare_items)
-            pairs[k, side] = isotonic_at(keys, items, labels, weights, k, test, side, start, positives, totals)
-    return pairs, new_order
+    keys, few, spare = np.empty(m), np.empty(m), np.empty(m)
+    chosen, near, spare_items = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+    where = np.empty(m, np.int32)
+    first, held = np.empty(2 * m + 12, np.int64), np.empty(2 * m + 12, np.int64)  # by bucket
+    shares, sums, begins = np.empty(m + 5, np.int64), np.empty(m + 5, np.int64), np.empty(m + 5, np.int64)
+    for k in range(c):
+        count = 0
+        for i in range(m):
+            count += 1 if labels[i] == k else 0
+        fewer = 2 * count <= m  # those with the label
+        n = 0
+        for i in range(m):
+            chosen[n] = i
+            n += 1 if (labels[i] == k) == fewer or i == test else 0
+        buckets = 4 * n
+        for side in range(2):
+            row = positive[k] if side == 1 else negative[k]
+            for i in range(m):
+                keys[i] = rank(row[i], 0.0)
+            # Sort the fewer, by narrow buckets first, and keep each key once.
+            low, high = keys[test], keys[test]
+            for j in range(n):
+                low = min(low, keys[chosen[j]])
+                high = max(high, keys[chosen[j]])
+            scale = (buckets - 1) / (high - low) if high > low else 0.0
+            if not scale < np.inf:
+                scale = 0.0
+            place_in_buckets(keys, m, low, scale, buckets, where)
+            for b in range(buckets + 3):
+                first[b] = 0
+                held[b] = 0
+            for j in range(n):
+                first[where[chosen[j]] + 1] += 1
+            for b in range(buckets + 2):
+                first[b + 1] += first[b]
+            for j in range(n):
+                b = where[chosen[j]]
+                few[first[b]] = keys[chosen[j]]
+                first[b] += 1
+            sort_again(few[:n], near, spare, spare_items)
+            u = 0
+            for j in range(n):
+                if u == 0 or few[j] > few[u - 1]:
+                    few[u] = few[j]
+                    u += 1
+            place_in_buckets(few, u, low, scale, buckets, spare_items)
+            for b in range(buckets + 3):
+                first[b] = 0
+            for j in range(u):
+                first[spare_items[j] + 1] += 1
+            for b in range(buckets + 2):
+                first[b + 1] += first[b]
+            # Point 2 j + 1 is key j; points 2 j and 2 j + 2 are all that lies beside it, below and above.
+            for point in range(2 * u + 1):
+                shares[point] = 0
+                sums[point] = 0
+            close = 0
+            for i in range(m):
+                b = where[i]
+                held[b] += weights[i]
+                near[close] = i
+                close += 1 if first[b + 1] > first[b] else 0
+            for b in range(buckets + 2):
+                if first[b + 1] == first[b]:
+                    sums[2 * first[b]] += held[b]
+            if not fewer:
+                for j in range(u + 1):
+                    shares[2 * j] = sums[2 * j]
+            at = 0
+            for item in near[:close]:
+                key = keys[item]
+                j, end = first[where[item]], first[where[item] + 1]
+                while j < end:
+                    middle = (j + end) >> 1
+                    if few[middle] < key:
+                        j = middle + 1
+                    else:
+                        end = middle
+                point = 2 * j + (1 if j < u and few[j] == key else 0)
+                sums[point] += weights[item]
+                shares[point] += weights[item] if labels[item] == k else 0
+                if item == test:
+                    at = point
+            sums[at] += 1
+            shares[at] += side
+            b = -1
+            for point in range(2 * u + 1):  # blocks overwrite the points before them
+                share, total = shares[point], sums[point]
+                if total == 0:
+                    continue
+                begin = point
+                while b >= 0 and shares[b] * total >= share * sums[b]:
+                    share += shares[b]
+                    total += sums[b]
+                    begin = begins[b]
+                    b -= 1
+                b += 1
+                begins[b] = begin
+                shares[b] = share
+                sums[b] = total
+            while begins[b] > at:
+                b -= 1
+            pairs[k, side] = shares[b] / sums[b]
+    return pairs

@@ -345,8 +345,7 @@ class TransductiveVennAbers(OnMachine):
     supposed label shows in its own score, and the pair says little.
 
     Scores are compared on a grid of 1e-6, as in `Argmax`. p0 <= p1 is not certain, as each hypothesis has its own
-    scores. With exact leave-one-out scores the order is kept from step to step, and a step costs O(n c) besides the
-    machine.
+    scores. A step costs O(n c) besides the machine, where scores are spread.
 
     Parameters
     ----------
@@ -387,10 +386,9 @@ class TransductiveVennAbers(OnMachine):
     shift: CovariateShift | None = param(checked_covariates, default=None)
 
     def derive(self) -> None:
-        """Start without a sorted order."""
+        """Ask the machine for leave-one-out scores."""
         if self.leave_one_out:
             self.machine.expect_leave_one_out()
-        self._order = np.zeros((2, len(self.machine.classes), 0), np.int64)
 
     def predict_one(self, x: Any) -> ClassIntervals:
         """Return a pair of probabilities for each class; it changes no later answer.
@@ -402,11 +400,5 @@ class TransductiveVennAbers(OnMachine):
         table = only_table(self.of_machine(x).tables(self.leave_one_out))
         if self.shift is not None:
             return ClassIntervals(weighed_pairs(table, self.shift), self.classes)
-        # Scores move little in one step: the last order nearly sorts them.
-        order = self._order
-        if order.shape[2] > len(table.labels):
-            order = order[:, :, :0]
-        pairs, self._order = classwise_pairs(
-            table.negative, table.positive, table.labels, table.weights, table.test, order
-        )
+        pairs = classwise_pairs(table.negative, table.positive, table.labels, table.weights, table.test)
         return ClassIntervals(pairs, self.classes)
