@@ -372,7 +372,7 @@ def classwise_pairs(negative, positive, labels, weights, test):  # type: ignore[
             row = positive[k] if side == 1 else negative[k]
             for i in range(m):
                 keys[i] = rank(row[i], 0.0)
-            # Sort the fewer, by narrow buckets first, and keep each key once.
+            # Sort the fewer, by narrow buckets first: in the end `first` says where each bucket begins.
             low, high = keys[test], keys[test]
             for j in range(n):
                 low = min(low, keys[chosen[j]])
@@ -381,32 +381,20 @@ def classwise_pairs(negative, positive, labels, weights, test):  # type: ignore[
             if not scale < np.inf:
                 scale = 0.0
             place_in_buckets(keys, m, low, scale, buckets, where)
-            for b in range(buckets + 3):
+            for b in range(buckets + 4):
                 first[b] = 0
                 held[b] = 0
             for j in range(n):
-                first[where[chosen[j]] + 1] += 1
-            for b in range(buckets + 2):
+                first[where[chosen[j]] + 2] += 1
+            for b in range(buckets + 3):
                 first[b + 1] += first[b]
             for j in range(n):
-                b = where[chosen[j]]
+                b = where[chosen[j]] + 1
                 few[first[b]] = keys[chosen[j]]
                 first[b] += 1
             sort_again(few[:n], near, spare, spare_items)
-            u = 0
-            for j in range(n):
-                if u == 0 or few[j] > few[u - 1]:
-                    few[u] = few[j]
-                    u += 1
-            place_in_buckets(few, u, low, scale, buckets, spare_items)
-            for b in range(buckets + 3):
-                first[b] = 0
-            for j in range(u):
-                first[spare_items[j] + 1] += 1
-            for b in range(buckets + 2):
-                first[b + 1] += first[b]
-            # Point 2 j + 1 is key j; points 2 j and 2 j + 2 are all that lies beside it, below and above.
-            for point in range(2 * u + 1):
+            # Point 2 j + 1 is key j, the first of equal ones; all that lies beside it, below and above, is 2 j, 2 j + 2.
+            for point in range(2 * n + 1):
                 shares[point] = 0
                 sums[point] = 0
             close = 0
@@ -419,8 +407,8 @@ def classwise_pairs(negative, positive, labels, weights, test):  # type: ignore[
                 if first[b + 1] == first[b]:
                     sums[2 * first[b]] += held[b]
             if not fewer:
-                for j in range(u + 1):
-                    shares[2 * j] = sums[2 * j]
+                for point in range(0, 2 * n + 1, 2):
+                    shares[point] = sums[point]
             at = 0
             for item in near[:close]:
                 key = keys[item]
@@ -431,7 +419,7 @@ def classwise_pairs(negative, positive, labels, weights, test):  # type: ignore[
                         j = middle + 1
                     else:
                         end = middle
-                point = 2 * j + (1 if j < u and few[j] == key else 0)
+                point = 2 * j + (1 if j < n and few[j] == key else 0)
                 sums[point] += weights[item]
                 shares[point] += weights[item] if labels[item] == k else 0
                 if item == test:
@@ -439,7 +427,7 @@ def classwise_pairs(negative, positive, labels, weights, test):  # type: ignore[
             sums[at] += 1
             shares[at] += side
             b = -1
-            for point in range(2 * u + 1):  # blocks overwrite the points before them
+            for point in range(2 * n + 1):  # blocks overwrite the points before them
                 share, total = shares[point], sums[point]
                 if total == 0:
                     continue

@@ -16,12 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from venn._compiled import jit, scaling, step
+from venn._compiled import jit, margin, mixture, ridge, scaling, step
 from venn._compiled.life import show_life
 from venn.machines.fit_ahead import is_frozen, one_core
 
 #: Loops that the other process compiles first, in this order; this one waits for them.
-AWAITED = step.solve_step, scaling.fit_platt, scaling.ranges, scaling.fit_bins, scaling.fit_isotonic
+AWAITED = (
+    step.solve_step, scaling.fit_platt, scaling.ranges, scaling.fit_bins, scaling.fit_isotonic,
+    ridge.leave_one_out_scores, mixture.fit_mixture, margin.certify,
+)  # fmt: skip
 
 
 def compile_beside() -> None:
@@ -40,17 +43,24 @@ def compile_beside() -> None:
 
 
 def compile_loops() -> None:
-    """Let a hinge machine answer, maps be fitted to scores like its own, and monitors follow a record."""
+    """Let a hinge machine answer, maps be fitted to such scores, a mixture learn, and monitors follow a record."""
     import venn
+    from venn.machines import Bank, Mixture, MultiscaleLaplacian
     from venn.maps.contract import follower_of
     from venn.monitors.curves import Outcomes
     from venn.prediction import ERROR_RATE, NOTHING
 
     classes = ["a", "b", "c"]
-    venn.OneVsAllSVM(venn.RBF(0.5), C=10, classes=classes).hypotheses([0.0])
+    machine: Any = venn.OneVsAllSVM(venn.RBF(0.5), C=10, classes=classes)
+    machine.hypotheses([0.0])
     scores, counts = np.arange(6.0).reshape(3, 2), np.eye(3, 2, dtype=np.int64)
     for score_map in (venn.maps.Platt(), venn.maps.Binning(), venn.maps.Isotonic()):
         follower_of(score_map, classes).fit(scores, counts, counts.sum(axis=0))
+    mixed = Mixture(Bank(MultiscaleLaplacian(), classes))
+    for label in classes:
+        mixed.learn_one([0.0], label)
+    mixed.scores([0.0])
+    margin.certify(0, 0.0, 0, 10.0, machine._buffers.objects, machine._buffers.solved)  # noqa: SLF001
     steps = Outcomes._make([*np.zeros((11, 2)), np.zeros((3, 2))])
     for kind, guaranteed in (("PredictionSet", ERROR_RATE), ("Forecast", NOTHING)):
         venn.Monitor(classes).follow(steps, kind, guaranteed)
