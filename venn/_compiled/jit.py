@@ -13,6 +13,7 @@ from typing import IO, Any
 import numba
 from numba.core import event, types
 from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 from venn._compiled.life import AwaitedSigns
 
@@ -37,13 +38,21 @@ class LoopCache(FunctionCache):
         with suppress(OSError):
             other, dated = compiled_elsewhere.pop(self._py_func, (None, None))
             patience = None if dated is None else AwaitedSigns(dated.fileno())
-            while (found := super().load_overload(*about)) is None and other is not None and patience is not None:
+            while (found := self._kept(*about)) is None and other is not None and patience is not None:
                 if other.poll() is not None:
                     other = None  # what it kept last is looked for once more
                 elif not patience.lasts(0.02):
                     other.kill()
             return found
         return None
+
+    def _kept(self, signature: Any, context: Any) -> Any:
+        """Return what is kept, without what only compiling needs: numba would import that first, in half a second."""
+        if Whole is None:
+            return super().load_overload(signature, context)
+        rtsys.initialize(context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(signature, context)
 
     def save_overload(self, *about: Any) -> None:
         """Keep what was compiled, if it can be written: the disk may be full."""
