@@ -325,3 +325,36 @@ def test_a_replay_of_what_is_at_hand_has_the_answers_of_one_as_it_comes(late, im
     model.learn_one(*examples[0])
     replayed(examples[1:], model)
     assert asked == [], "what comes is not the first"
+
+
+@pytest.mark.skipif(not fit_ahead.WHILE_WRITING, reason="calls are known before a process begins here")
+def test_the_first_calls_go_to_the_process_that_is_ready(monkeypatch):
+    monkeypatch.setattr(fit_ahead, "one_core", lambda: False)
+    monkeypatch.setattr(fit_ahead, "waiting", None)
+    fit_ahead.get_ready()
+    ready = fit_ahead.waiting
+    fit_ahead.get_ready()
+    assert fit_ahead.waiting is ready, "one is enough"
+    first, second = FitAhead(abs, (-3,), (np.ones(1 << 16),)), FitAhead(abs, (-4,))
+    assert first.process is ready.process is not second.process
+    assert first.result() == 3
+    assert len(first.result(1)) == 1 << 16
+    fit_ahead.get_ready()
+    fit_ahead.waiting.process.kill()
+    fit_ahead.waiting.process.wait()
+    assert FitAhead(abs, (-5,)).result() == 5
+    assert second.result() == 4
+
+
+@pytest.mark.parametrize(
+    ("args", "begins"), [(["car"], True), (["car", "--help"], False), (["car", "--predictors", "venn"], False)]
+)
+def test_a_replay_gets_it_ready_before_it_is_imported(args, begins):
+    code = (
+        "import sys; from venn.cli import commands; begun = []\n"
+        "commands.get_ready = lambda: begun.append('venn._compiled.jit' in sys.modules)\n"
+        f"given = ['replay', *{args!r}]\n"
+        "commands.main.resolve_command(commands.main.make_context('venn', [*given]), given); print(begun)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.stdout.strip() == ("[False]" if begins else "[]"), found.stderr

@@ -393,7 +393,7 @@ def classwise_pairs(negative, positive, labels, weights, test):  # type: ignore[
                 few[first[b]] = keys[chosen[j]]
                 first[b] += 1
             sort_again(few[:n], near, spare, spare_items)
-            # Point 2 j + 1 is key j, the first of equal ones; all that lies beside it, below and above, is 2 j, 2 j + 2.
+            # Point 2 j + 1 is key j, the first of equal ones; what lies beside it, below and above, is 2 j, 2 j + 2.
             for point in range(2 * n + 1):
                 shares[point] = 0
                 sums[point] = 0

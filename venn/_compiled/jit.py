@@ -13,7 +13,7 @@ from typing import IO, Any
 import numba
 from numba.core import event, types
 from numba.core.caching import FunctionCache
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from venn._compiled.life import AwaitedSigns
 

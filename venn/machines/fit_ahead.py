@@ -75,15 +75,15 @@ def _stop(process: subprocess.Popen[bytes], came: IO[bytes], goes: IO[bytes], ow
         process.wait()
 
 
-_ready: OtherProcess | None = None  # begun before its calls are known
+waiting: OtherProcess | None = None  # begun before its calls are known
 
 
 def get_ready() -> None:
     """Begin the process that makes the first fits before they are known: it imports what they need meanwhile."""
-    global _ready
-    if _ready is None and WHILE_WRITING and not one_core() and not is_frozen():
+    global waiting
+    if waiting is None and WHILE_WRITING and not one_core() and not is_frozen():
         with suppress(OSError):  # no process may be begun here, or no file made
-            _ready = OtherProcess(FOR_FITS)
+            waiting = OtherProcess(FOR_FITS)
 
 
 def is_frozen() -> bool:
@@ -103,9 +103,9 @@ class FitAhead:
     """
 
     def __init__(self, call: Any, *given: tuple[Any, ...], by: OtherProcess | None = None) -> None:
-        global _ready
+        global waiting
         if by is None:
-            by, _ready = _ready, None
+            by, waiting = waiting, None
         if by is not None and by.owner == os.getpid() and by.process.poll() is None:
             by.ask((call, given))
         else:
