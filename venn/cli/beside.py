@@ -1,4 +1,4 @@
-"""Compiles a third of what `venn replay car` compiles when it is first called on a machine, in another process.
+"""Compiles nearly half of what `venn replay car` compiles when it is first called on a machine, in another process.
 
 Numba compiles one loop at a time in a process, so a second process is what a second core is good for. The cache gives
 what it has compiled to both. It begins with what takes longest, the loop of the hinge machine.
