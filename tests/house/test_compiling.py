@@ -199,10 +199,10 @@ def test_the_other_process_is_begun_only_where_loops_are_missing_and_a_core_is_f
     monkeypatch.setattr(jit, "compiled_elsewhere", {})
     monkeypatch.setattr(beside.step, "solve_step", type("Loop", (), {"_cache": Cache()}))
     monkeypatch.setattr(beside.subprocess, "Popen", lambda command, **_: begun.append(command))
-    monkeypatch.setattr(beside.os, "sched_getaffinity", lambda _: {0}, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
     beside.compile_beside()
     assert not begun  # one core
-    monkeypatch.setattr(beside.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     beside.compile_beside()
     assert begun == [[sys.executable, "-m", "venn.cli.beside"]]
     assert set(jit.compiled_elsewhere) == {loop.py_func for loop in beside.AWAITED}
