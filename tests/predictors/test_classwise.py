@@ -1,5 +1,7 @@
 """Transductive Venn-Abers by class against two isotonic refits per class, after every step."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from conftest import KERNELS, OBJECTS, labels, learned, objects
@@ -7,6 +9,7 @@ from naive import abers_by_class, svm
 from naive import least_squares as naive
 
 import venn
+from venn._compiled.hulls import classwise_pairs
 
 
 def machines(c):
@@ -52,15 +55,39 @@ def test_the_first_step_says_nothing():
         assert np.allclose(prediction.proba, 0.25)
 
 
-def test_the_order_kept_between_steps_changes_nothing():
+def isotonic(keys, labels, weights, at):
+    """Return the isotonic regression of labels on keys at one of the keys: the largest least mean of a stretch."""
+    steps, which = np.unique(keys, return_inverse=True)
+    positive, total = np.bincount(which, weights * labels), np.bincount(which, weights)
+    t = int(steps.searchsorted(at))
+    means = [
+        [Fraction(int(positive[i : j + 1].sum()), int(total[i : j + 1].sum())) for j in range(t, len(steps))]
+        for i in range(t + 1)
+    ]
+    return float(max(min(each) for each in means))
+
+
+@pytest.mark.parametrize("kind", ["spread", "few", "equal", "far", "often"])
+def test_the_fewer_may_have_the_label_or_not_and_scores_may_be_equal_or_far_apart(kind):
     rng = np.random.default_rng(5)
-    X, y = objects("repeats", rng, 60), rng.integers(0, 3, 60)
-    machine = learned(machines(3)["squares"], X, y)
-    used = venn.TransductiveVennAbers(machine)
-    for x in X:
-        fresh = venn.TransductiveVennAbers(machine)
-        assert np.array_equal(used.predict_one(x).pairs, fresh.predict_one(x).pairs)
-        assert np.array_equal(used.predict_one(x).pairs, fresh.predict_one(x).pairs)
+    for m in (1, 2, 3, 8, 15, 30):
+        c, test = 3, int(rng.integers(m))
+        negative = rng.normal(size=(c, m + 2))
+        if kind in ("few", "equal"):
+            negative = np.round(negative) if kind == "few" else np.zeros_like(negative)
+        if kind == "far":
+            negative[:, : m // 2] *= 1e6
+        positive = negative + (0.1 * rng.normal(size=negative.shape) if kind in ("spread", "often") else 0.0)
+        labels = rng.choice(c, m, p=[0.8, 0.1, 0.1] if kind == "often" else None)
+        weights = rng.integers(1, 3, m)
+        weights[test] = 0
+        pairs = classwise_pairs(negative, positive, labels, weights, test)
+        for k in range(c):
+            for side, table in enumerate((negative, positive)):
+                keys = np.round(table[k, :m] * 1e6 + 0.2718281828)
+                supposed, counted = (labels == k).astype(int), weights.copy()
+                supposed[test], counted[test] = side, 1
+                assert pairs[k, side] == isotonic(keys, supposed, counted, keys[test])
 
 
 def test_two_classes_mirror_each_other():
