@@ -29,7 +29,7 @@ SIZE = struct.Struct(">Q")  # before each frame: its bytes
 #: What crosses of a request that is answered by ASGI.
 SCOPE = ("type", "http_version", "method", "path", "raw_path", "query_string", "root_path", "headers", "venn.root")
 MOST = 10_000  # requests at work
-LATEST = 40.0  # seconds after which a server that was told to end is ended
+LATEST, LAST = 40.0, 5.0  # seconds that a server may take to end; that its process may take then
 PROGRAM = "import sys; sys.path[:] = {}; from venn.show.apart import work_apart; work_apart({})"
 
 
@@ -216,12 +216,17 @@ class WebProcess:
     def __exit__(self, *_: object) -> None:
         if self._channel is not None:
             self._channel.close()
-        if self._process is not None:
+        self._end()
+
+    def _end(self) -> None:
+        """Wait for the end of the process, though not for long."""
+        made, self._process = self._process, None
+        if made is not None:
             try:
-                self._process.wait(5.0)
+                made.wait(LAST)
             except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+                made.kill()
+                made.wait()
 
     @property
     def failure(self) -> str:
@@ -251,7 +256,8 @@ class WebProcess:
             try:
                 found = near.begun.result()
             except EOFError as error:
-                self._trouble, self._process = str(error), None
+                self._trouble = str(error)
+                self._end()
             else:
                 try:
                     yield found

@@ -44,10 +44,11 @@ def headers_of(said: Reply) -> list[tuple[bytes, bytes]]:
     return headers + [(name.lower().encode(), value.encode("latin1")) for name, value in said.headers.items()]
 
 
-def guarded_too(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return headers, and those that keep others out."""
+def guarded_too(headers: Sequence[tuple[bytes, bytes]], last: bool = False) -> list[tuple[bytes, bytes]]:
+    """Return headers, and those that keep others out; of the `last` answer over a connection."""
     present = {name for name, _ in headers}
-    return [*headers, *(one for one in GUARDED if one[0] not in present)]
+    more = [*GUARDED, CLOSE] if last else GUARDED
+    return [*headers, *(one for one in more if one[0] not in present)]
 
 
 def lines_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -98,8 +99,7 @@ class Guard:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                headers = guarded_too(message.get("headers", ()))
-                message = {**message, "headers": [*headers, CLOSE] if unread else headers}
+                message = {**message, "headers": guarded_too(message.get("headers", ()), unread)}
             await send(message)
 
         async def read() -> MutableMapping[str, Any]:

@@ -82,7 +82,7 @@ class DirectRequest:
         self.response_complete = True
         usual = protocol.server_state.default_headers
         if said.headers or not self.keep_alive:
-            headers = lines_of([*usual, *guarded_too(headers_of(said)), *(() if self.keep_alive else (CLOSE,))])
+            headers = lines_of([*usual, *guarded_too(headers_of(said), not self.keep_alive)])
         else:  # most
             headers = b"%bcontent-type: %b\r\ncontent-length: %d\r\n%b" % (
                 lines_of(usual), said.kind.encode(), len(said.body), GUARDED_LINES
