@@ -112,7 +112,7 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
         self.access_log = False
         self._deadline: asyncio.TimerHandle | None = None
         self._beside, self._in_head = 0, True  # bytes of this request that are no body
-        self._let_in: Any = None  # headers with which the latest direct request was let in
+        self._let_in: Any = None  # headers of the latest direct request, but for its length
 
     def connection_made(self, transport: Any) -> None:
         """Begin; end another connection if there are too many."""
@@ -149,27 +149,21 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
     def on_headers_complete(self) -> None:
         """Refuse a request whose target is no path, as a whole address is none here, and one that is too long."""
         self._in_head = False
+        if self.url in self.direct and self._is_plain():
+            self.cycle = DirectRequest(self, self.direct[self.url])
+            return
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > HEAD or not self.url.startswith(b"/") or b"#" in self.url:
             raise httptools.HttpParserError("no path, or too long")
-        if self.url in self.direct and self._is_plain():
-            self.cycle = DirectRequest(self, self.direct[self.url])
-        else:
-            super().on_headers_complete()
+        super().on_headers_complete()
 
     def _is_plain(self) -> bool:
         """Whether a request is small, is at work alone, may come in, and has nothing that the app must look at."""
-        headers, parser = dict(self.headers), self.parser
-        length, asker = (
-            headers.get(b"content-length", b""),
-            (headers.get(b"host", b""), headers.get(b"authorization", b"")),
-        )
+        parser, lengths = self.parser, [value for name, value in self.headers if name == b"content-length"]
         if not (
-            len(headers) == len(self.headers)
-            and headers.keys() <= PLAIN
-            and length.isdigit()
-            and len(length) < len(str(SMALL))
-            and headers.get(b"content-type", OF_JSON) == OF_JSON
+            len(lengths) == 1
+            and lengths[0].isdigit()
+            and len(lengths[0]) < len(str(SMALL))
             and (self.cycle is None or self.cycle.response_complete)
             and not self.flow.write_paused
             and parser.get_method() == b"POST"
@@ -177,8 +171,17 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
             and parser.should_keep_alive()
         ):
             return False
-        if asker != self._let_in:
-            self._let_in = asker if self.guard.lets_in(*asker) else None
+        others = [one for one in self.headers if one[0] != b"content-length"]
+        if others != self._let_in:
+            found = dict(others)
+            plain = (
+                len(found) == len(others)
+                and found.keys() <= PLAIN
+                and sum(map(len, found.values())) < SMALL
+                and found.get(b"content-type", OF_JSON) == OF_JSON
+                and self.guard.lets_in(found.get(b"host", b""), found.get(b"authorization", b""))
+            )
+            self._let_in = others if plain else None
         return self._let_in is not None
 
     def on_body(self, body: bytes) -> None:
