@@ -115,6 +115,17 @@ def test_under_a_path_and_with_a_reply_that_breaks(tmp_path):
     assert said == ["page: a request that cannot be answered: TypeError: 'NoneType' object is not callable"] * 2
 
 
+def test_a_line_of_the_log_that_cannot_be_said_ends_nothing(tmp_path, caplog):
+    def say(line):
+        raise BrokenPipeError(line)
+
+    with both(tmp_path / "run.db", token=TOKEN, say=say) as (_, _, far):
+        for _ in range(2):
+            assert received(far, request(target="/readyz", method="GET"))[9:12] == b"401"
+        until(lambda: "BrokenPipeError" in caplog.text)
+        assert received(far, request(target="/healthz", method="GET"))[9:12] == b"200"
+
+
 def test_a_request_whose_client_has_gone_happens_whole_or_not_at_all(tmp_path):
     with both(tmp_path / "run.db") as (app, _, far):
         for number in range(20):
@@ -156,8 +167,10 @@ def test_the_process_of_the_server_knows_nothing_of_models():
     assert not {"numpy", "numba", "scipy", "sklearn", "starlette", "sqlite3"} & set(known)
 
 
-@pytest.mark.parametrize("program", ["/no/python", "/bin/false", None])
-def test_where_no_process_can_begin_a_thread_serves_and_says_so(program, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("program", "why"), [("/no/python", "No such file"), ("/bin/false", "it has ended"), (None, "")]
+)
+def test_where_no_process_can_begin_a_thread_serves_and_says_so(program, why, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", program)
     said = []
     app = venn.serve(forecaster(), tmp_path / "run.db")
@@ -166,6 +179,7 @@ def test_where_no_process_can_begin_a_thread_serves_and_says_so(program, tmp_pat
         assert (got.status_code, web.failure) == (200, "")
     assert len(said) == 1
     assert "serves without a process for the web server, which cannot begin: " in said[0]
+    assert why in said[0]
 
 
 def test_a_port_that_is_taken_is_an_error_here(tmp_path, capfd):

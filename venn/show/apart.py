@@ -29,7 +29,7 @@ SIZE = struct.Struct(">Q")  # before each frame: its bytes
 #: What crosses of a request that is answered by ASGI.
 SCOPE = ("type", "http_version", "method", "path", "raw_path", "query_string", "root_path", "headers", "venn.root")
 MOST = 10_000  # requests at work
-LATEST, LAST = 40.0, 5.0  # seconds that a server may take to end; that its process may take then
+LATEST, LAST = 40.0, 5.0  # seconds that a server may take to begin or end; that its process may take then
 PROGRAM = "import sys; sys.path[:] = {}; from venn.show.apart import work_apart; work_apart({})"
 
 
@@ -64,7 +64,10 @@ class Link(asyncio.Protocol):
             messages = msgspec.msgpack.decode(came[SIZE.size : end])
             del came[:end]
             for one in messages:
-                self._take(*one)
+                try:
+                    self._take(*one)
+                except Exception as error:  # whatever it is, the others cross
+                    self.loop.call_exception_handler({"message": "cannot be taken", "exception": error})
 
     def send(self, *message: Any) -> None:
         """Let a message cross."""
@@ -101,19 +104,18 @@ class NearApp:
         self._calls: dict[int, asyncio.Queue[Any]] = {}  # by ASGI: what comes of each
         self._tasks = set[asyncio.Task[None]]()
         self.begun: Future[int] = Future()  #: the port
-        self.link = Link(self._take, self._lost)
 
     async def live(self, channel: socket.socket, setup: Any) -> None:
         """Answer until the other process has gone."""
-        self._gone = asyncio.Event()
-        await asyncio.get_running_loop().connect_accepted_socket(lambda: self.link, channel)
-        self.link.send(setup)
-        await self._gone.wait()
-
-    def _lost(self) -> None:
-        if not self.begun.done():
-            self.begun.set_exception(EOFError("it has ended"))
-        self._gone.set()
+        gone = asyncio.Event()
+        self.link = Link(self._take, gone.set)
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: self.link, channel)
+            self.link.send(setup)
+            await gone.wait()
+        finally:
+            if not self.begun.done():
+                self.begun.set_exception(EOFError("it has ended"))
 
     def _take(self, number: int, *said: Any) -> None:
         if not number:
@@ -254,9 +256,9 @@ class WebProcess:
             )
             thread.start()
             try:
-                found = near.begun.result()
-            except EOFError as error:
-                self._trouble = str(error)
+                found = near.begun.result(LATEST)
+            except (EOFError, TimeoutError) as error:
+                self._trouble = str(error) or "it does not answer"
                 self._end()
             else:
                 try:
@@ -278,7 +280,9 @@ def process_of(channel: socket.socket) -> subprocess.Popen[bytes]:
     program = [sys.executable, "-I", "-c"]
     if sys.platform == "win32":
         made = subprocess.Popen([*program, PROGRAM.format(sys.path, None)], stdin=subprocess.PIPE)
-        made.communicate(channel.share(made.pid))
+        assert made.stdin is not None
+        with made.stdin:
+            made.stdin.write(channel.share(made.pid))
         return made
     handle = channel.fileno()
     return subprocess.Popen(
