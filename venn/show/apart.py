@@ -29,6 +29,7 @@ SIZE = struct.Struct(">Q")  # before each frame: its bytes
 #: What crosses of a request that is answered by ASGI.
 SCOPE = ("type", "http_version", "method", "path", "raw_path", "query_string", "root_path", "headers", "venn.root")
 MOST = 10_000  # requests at work
+ENDINGS = {signal.SIGINT, signal.SIGTERM}
 LATEST, LAST = 40.0, 5.0  # seconds that a server may take to begin or end; that its process may take then
 PROGRAM = "import sys; sys.path[:] = {}; from venn.show.apart import work_apart; work_apart({})"
 
@@ -284,13 +285,13 @@ def process_of(channel: socket.socket) -> subprocess.Popen[bytes]:
         with made.stdin:
             made.stdin.write(channel.share(made.pid))
         return made
-    handle = channel.fileno()
-    return subprocess.Popen(
-        [*program, PROGRAM.format(sys.path, handle)],
-        pass_fds=[handle],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
+    handle, nothing = channel.fileno(), subprocess.DEVNULL
+    program.append(PROGRAM.format(sys.path, handle))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)  # that process has them blocked: it is told when to end
+    try:
+        return subprocess.Popen(program, pass_fds=[handle], stdin=nothing, stdout=nothing)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 # ------------------------------------------------------------------------------------------- the process of the server
@@ -359,13 +360,13 @@ class FarApp:
 
 def work_apart(handle: int | None) -> None:
     """Serve what the process at the other end of a channel says, until it wants an end, or is gone."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # it is told when to end
-        signal.signal(number, signal.SIG_IGN)
     try:
         from venn.show.server import serving
     except ImportError:
         return  # the other process says it
     if sys.platform == "win32":
+        for number in ENDINGS:
+            signal.signal(number, signal.SIG_IGN)
         channel = socket.fromshare(sys.stdin.buffer.read())
     else:
         channel = socket.socket(fileno=handle)
