@@ -1,13 +1,13 @@
 """What does a served model cost, beside what one would write otherwise: FastAPI, a lock and the same forest?
 
-    python benchmarks/serve.py [--clients 32] [--seconds 8] [--pairs 0] [--servers venn,fastapi,river]
+    python benchmarks/serve.py [--clients 32] [--seconds 8] [--pairs 0] [--servers venn,mounted,fastapi,river]
 
 Each server is a process of its own, each client asks about an object and then says its label, over a connection that
 stays open. The processor time of server and clients is measured, too, which changes less on a busy machine. `venn` is a
-`Forecaster` around a given forest, with its monitors and its journal; `fastapi` is the same forest behind a lock, which
-keeps labels in a list and nothing else; `river` is a pipeline that learns, behind a lock. `online` is the same
-`Forecaster` without any server, in transactions of 32 pairs. With --pairs the load goes on for so many, and memory is
-measured on the way.
+`Forecaster` around a given forest, with its monitors and its journal, and a second process for HTTP; `mounted` is the
+same in one process; `fastapi` is the same forest behind a lock, which keeps labels in a list and nothing else; `river`
+is a pipeline that learns, behind a lock. `online` is the same `Forecaster` without any server, in transactions of 32
+pairs. With --pairs the load goes on for so many, and memory is measured on the way.
 """
 
 import argparse
@@ -46,13 +46,26 @@ def forest() -> Any:
 
 def of_venn(port: int, folder: str) -> None:
     import venn
+    from venn.show.apart import WebProcess
+
+    app = venn.serve(venn.Forecaster(scorer=forest()), f"{folder}/run.db")
+    with WebProcess() as web, app, web.serving(app.routes, "127.0.0.1", port, most=512):
+        rest()
+
+
+def of_mounted(port: int, folder: str) -> None:
+    import venn
     from venn.show.server import serving
 
     app = venn.serve(venn.Forecaster(scorer=forest()), f"{folder}/run.db")
     with app, serving(app.routes, "127.0.0.1", port, most=512):
-        gc.collect()  # as `venn serve` does
-        gc.freeze()
-        time.sleep(1e6)
+        rest()
+
+
+def rest() -> None:
+    gc.collect()  # as `venn serve` does
+    gc.freeze()
+    time.sleep(1e6)
 
 
 def of_fastapi(port: int, folder: str) -> None:
@@ -103,7 +116,7 @@ def of_river(port: int, folder: str) -> None:
     uvicorn.run(app, port=port, log_level="critical", access_log=False)
 
 
-SERVERS = {"venn": of_venn, "fastapi": of_fastapi, "river": of_river}
+SERVERS = {"venn": of_venn, "mounted": of_mounted, "fastapi": of_fastapi, "river": of_river}
 
 
 # ------------------------------------------------------------------------------------------------ load
@@ -176,15 +189,22 @@ async def loaded(port: int, clients: int, load: Load, pid: int) -> list[int]:
     return memory
 
 
+def processes(pid: int) -> list[int]:
+    """Return a process and those that it has begun."""
+    begun = [one.read_text().split() for one in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [pid, *(int(one) for each in begun for one in each)]
+
+
 def resident(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/status").read_text().partition("VmRSS:")[2]
-    return int(fields.split()[0]) // 1024
+    """Return the memory of a server, in MB."""
+    fields = [Path(f"/proc/{one}/status").read_text().partition("VmRSS:")[2].split() for one in processes(pid)]
+    return sum(int(one[0]) for one in fields) // 1024
 
 
-def worked(pid: int) -> float:
-    """Return the processor seconds of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def worked(pid: int) -> Any:
+    """Return the processor seconds of each process of a server so far."""
+    fields = [Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split() for one in processes(pid)]
+    return np.array([int(one[11]) + int(one[12]) for one in fields]) / os.sysconf("SC_CLK_TCK")
 
 
 def measured(kind: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -204,7 +224,8 @@ def measured(kind: str, options: argparse.Namespace) -> dict[str, Any]:
         pid = server.pid or 0
         uvloop.run(loaded(port, options.clients, Load(3.0, 0), pid))  # compiles, and fills what has a window
         # With other ids: those of before are known.
-        load, start = Load(options.seconds, options.pairs if kind == "venn" else 0, "m"), time.perf_counter()
+        most = options.pairs if kind in ("venn", "mounted") else 0
+        load, start = Load(options.seconds, most, "m"), time.perf_counter()
         before, work, own = resident(pid), worked(pid), time.process_time()
         memory = uvloop.run(loaded(port, options.clients, load, pid))
         took = time.perf_counter() - start
@@ -215,8 +236,8 @@ def measured(kind: str, options: argparse.Namespace) -> dict[str, Any]:
     pairs = len(times) / 2
     found = {
         "pairs_a_second": round(pairs / took), "p50_ms": round(float(np.percentile(times, 50)), 1),
-        "p99_ms": round(float(np.percentile(times, 99)), 1), "cpu_ms_a_pair": round(1e3 * work / pairs, 2),
-        "client_cpu_ms_a_pair": round(1e3 * own / pairs, 2), "mb": [before, after],
+        "p99_ms": round(float(np.percentile(times, 99)), 1), "cpu_ms_a_pair": np.round(1e3 * work / pairs, 3).tolist(),
+        "client_cpu_ms_a_pair": round(1e3 * own / pairs, 3), "mb": [before, after],
     }  # fmt: skip
     return found | ({"mb_on_the_way": memory} if memory else {})
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -57,6 +58,11 @@ def served(path, model=None, **options):
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
         yield client, app
+
+
+def begun_by(pid):
+    """Return the processes that a process has begun, on Linux."""
+    return [int(one) for each in Path(f"/proc/{pid}/task").glob("*/children") for one in each.read_text().split()]
 
 
 @contextmanager

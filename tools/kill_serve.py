@@ -3,9 +3,9 @@
     python -m tools.kill_serve [--kills 200] [--clients 8] [--seed 0] [--setups trees,inductive]   # half an hour
 
 The server is forked from a process that has imported and compiled everything, and killed by SIGKILL after a random
-time. Clients, in a process of their own, send each request until it is answered. Then everything is compared: what
-anybody was told is in the journal, and is said again to the last byte; nothing is learned twice; and the library,
-called in the order of the journal, leaves the same tables and the same state.
+time, at times after its process of HTTP. Clients, in a process of their own, send each request until it is answered.
+Then everything is compared: what anybody was told is in the journal, and is said again to the last byte; nothing is
+learned twice; and the library, called in the order of the journal, leaves the same tables and the same state.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from typing import Any
 
 import venn
 from tests.ports import free_port
+from tests.serve_cases import begun_by
 from tools.kill import CAR, SETUPS, in_child, left, tell
 from venn.online.chain import decode_object
 from venn.online.journal import Journal
-from venn.show.server import serving
+from venn.show.apart import WebProcess
 
 EXAMPLES = list(CAR)
 WRONG = "errors", "lost", "twice", "other_bytes", "differences"  # must be 0
@@ -40,8 +41,10 @@ def live(setup: str, path: Path, port: int) -> None:
     """Serve until the process is killed."""
     model, monitors = SETUPS[setup]()
     journal: Any = Journal(path, every=50, share=1.0)
-    with venn.serve(model, journal, monitor=monitors, patience=200) as app, serving(app.routes, "127.0.0.1", port):
-        signal.pause()
+    app = venn.serve(model, journal, monitor=monitors, patience=200)
+    with WebProcess() as web, app, web.serving(app.routes, "127.0.0.1", port):
+        while not web.failure:
+            time.sleep(0.01)
 
 
 class KilledClient:
@@ -171,6 +174,10 @@ def killed(setup: str, kills: int, options: argparse.Namespace, folder: Path, di
     for _ in range(kills):
         server = in_child(lambda: live(setup, path, port))
         time.sleep(dice.uniform(0.05, options.lifetime))
+        if dice.random() < 0.5:  # that of the web server first
+            for one in begun_by(server):
+                os.kill(one, signal.SIGKILL)
+            time.sleep(dice.uniform(0, 0.5))
         os.kill(server, signal.SIGKILL)
         os.waitpid(server, 0)
     stopped.touch()

@@ -16,6 +16,7 @@ from serve_cases import forecaster, process, served
 
 import venn
 from venn import cli
+from venn.show.apart import WebProcess
 from venn.show.server import serving
 
 # ruff: noqa: F811
@@ -114,9 +115,11 @@ def test_over_tls(tmp_path):
         pytest.skip("there is no openssl")
     files = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
     trusting = ssl.create_default_context(cafile=files[0])
-    with venn.serve(forecaster(), tmp_path / "run.db") as app, serving(app.routes, "127.0.0.1", 0, tls=files) as port:
-        said = httpx.post(f"https://127.0.0.1:{port}/ask", json={"id": "a", "x": [1, 1]}, verify=trusting)
-        assert said.status_code == 200
+    with WebProcess() as web, venn.serve(forecaster(), tmp_path / "run.db") as app:
+        for one in (serving, web.serving):
+            with one(app.routes, "127.0.0.1", 0, tls=files) as port:
+                said = httpx.post(f"https://127.0.0.1:{port}/ask", json={"id": "a", "x": [1, 1]}, verify=trusting)
+                assert said.status_code == 200
 
 
 def test_the_page_and_the_docs_in_a_browser_under_a_path(browser, tmp_path):

@@ -222,6 +222,23 @@ def test_clients_of_whom_half_ask_while_the_others_answer_soon_do_the_same(tmp_p
     assert sorted(blocks)[len(blocks) // 2] > 15
 
 
+def test_the_owner_waits_for_as_many_as_before_and_no_longer(tmp_path, monkeypatch):
+    monkeypatch.setattr("venn.serving.owner.GATHERING", 60)
+    owner = RunOwner(lambda: venn.Online(forecaster(), journal=tmp_path / "run.db"))
+
+    async def use():
+        await owner.happen([ModelEvent(ASK, id, [0.5, 1.0]) for id in ("a", "b")])
+        first = asyncio.ensure_future(owner.happen([ModelEvent(ASK, "c", [0.5, 1.0])]))
+        await asyncio.sleep(0.1)
+        assert not first.done()
+        await asyncio.wait_for(owner.happen([ModelEvent(ASK, "d", [0.5, 1.0])]), 30)
+        await first
+
+    owner.wait()
+    asyncio.run(use())
+    owner.close()
+
+
 def test_where_too_much_waits_a_client_is_told_to_come_again(tmp_path):
     scorer = Slow()
     model = venn.Forecaster(scorer=scorer)

@@ -22,7 +22,7 @@ from rich.console import Console
 from venn.monitors.monitor import Monitor
 from venn.prediction import Multiprobability
 from venn.show.live import Live, lines
-from venn.show.seldom import AlarmReporter
+from venn.show.repeats import AlarmReporter
 
 NAMES = ["venn", "abers", "platt", "conformal"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -28,7 +28,7 @@ from venn.online.watch import Watch
 from venn.predictors import ConformalIntervals
 from venn.show.page import charts, feed, first, memory, words
 from venn.show.page.feed import Feed, FollowedRun
-from venn.show.seldom import grouped
+from venn.show.repeats import grouped
 
 # -------------------------------------------------------------------- what is read
 

@@ -76,7 +76,7 @@ def _served(config: Config, voice: Voice) -> int:
     from venn.serving.app import ServedModel
     from venn.serving.keyed import FleetOwner, ServedFleet
     from venn.serving.owner import RunOwner
-    from venn.show.server import serving
+    from venn.show.apart import WebProcess
 
     plan, access, key = made(config, open_requests), config.access, config.source.key
     if key is not None:
@@ -87,7 +87,7 @@ def _served(config: Config, voice: Voice) -> int:
         raise click.UsageError(f"{config.where('access', 'root_path')} must be a path, /NAME, got {access.root_path!r}")
     host, at = access.host, PORT if access.port is None else access.port
     with ExitStack() as stack:
-        ending = stack.enter_context(Ending())
+        ending, web = stack.enter_context(Ending()), stack.enter_context(WebProcess())
         notifier = stack.enter_context(notifying(config, voice))
         options: dict[str, Any] = {
             "batch": config.run.batch, "linger": config.run.linger, "most": config.run.waiting,
@@ -114,15 +114,17 @@ def _served(config: Config, voice: Voice) -> int:
         tls = None if access.certfile is None else (access.certfile, access.keyfile)
         root = (access.root_path or "").rstrip("/")
         found = stack.enter_context(
-            serving(model.routes, host, at, say=voice.say, root=root, most=CONNECTIONS, tls=tls, **guard(config))
+            web.serving(model.routes, host, at, say=voice.say, root=root, most=CONNECTIONS, tls=tls, **guard(config))
         )
         for note in plan.notes:
             voice.say(note)
         where = address(host, found) if tls is None else address(host, found).replace("http", "https", 1)
         voice.say(f"serves {plan.journal.path} at {where}/docs (Ctrl-C ends it)")
         owner.start()
-        while not ending.pressed and owner.failure is None:
+        while not (ending.pressed or owner.failure or web.failure):
             sleep(NAP)
+        if web.failure:
+            raise RuntimeError(web.failure)
     if owner.failure is not None:
         raise owner.failure
     return INTERRUPTED if ending.pressed and not ending.terminated else 0

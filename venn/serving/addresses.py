@@ -9,7 +9,7 @@ import msgspec
 
 from venn.serving.messages import Wrong
 from venn.show.door import Refusal, Reply
-from venn.show.server import Receive, Scope, Send, answer
+from venn.show.guard import Receive, Scope, Send, answer
 
 LARGEST_BODY = 2**24  # bytes of a body
 JSON, LINES = "application/json", "application/x-ndjson"

@@ -19,10 +19,11 @@ from venn.serving.describe import docs, openapi
 from venn.serving.messages import Readers, Wrong, has_values, read_event, read_json, refused, within
 from venn.serving.owner import ANSWER, ASK, LOOK, MOST, PATH, Busy, EventReply, Job, ModelEvent, RunOwner
 from venn.show.door import HTML, Reply, Routes
+from venn.show.guard import ASGI, Give, Guard, Receive, Scope, Send
 from venn.show.metrics import of_metrics
 from venn.show.page.feed import NUMBER, Feed
 from venn.show.page.page import POLICY, Page
-from venn.show.server import ASGI, Give, Guard, Receive, Route, Routed, Scope, Send, readable
+from venn.show.routes import Route, Routed, readable
 
 MOUNTED = "/questions/{id:path}"
 

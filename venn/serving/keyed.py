@@ -27,10 +27,11 @@ from venn.serving.describe import openapi
 from venn.serving.messages import WRONG, Readers, Wrong, read_event, refused, shortened
 from venn.serving.owner import ANSWER, ASK, LOOK, EventReply, RunOwner, refusal
 from venn.show.door import Reply, Routes
+from venn.show.guard import Receive, Scope
 from venn.show.metrics import fleet_metrics
 from venn.show.page.feed import NUMBER
 from venn.show.page.fleet import Events, FleetPage, ShownFleet
-from venn.show.server import Receive, Route, Scope
+from venn.show.routes import Route
 
 DIGEST = 16  # bytes of a digest that identifies an object
 TABLE = """CREATE TABLE IF NOT EXISTS replies (

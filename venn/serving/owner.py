@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice, takewhile
 from math import isfinite
 from threading import Condition, Thread
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, NamedTuple
 
 from venn.machines.machine import NotConverged
@@ -190,7 +190,8 @@ class RunOwner:
                 raise Busy(429, f"{self._count} questions and answers wait already", seconds)
             self._count += len(job.events)
             self._waiting.append(job)
-            self._news.notify_all()
+            if len(self._waiting) == 1 or self._count >= self._latest:  # what the thread waits for
+                self._news.notify_all()
 
     # ------------------------------------------------------------------ the thread
 
@@ -239,10 +240,9 @@ class RunOwner:
             self._rest(online)
             with self._news:
                 self._news.wait_for(lambda: self._waiting or self._ending)
-        until = monotonic() + GATHERING
-        while self._count < self._latest and not self._ending and monotonic() < until:
-            sleep(GATHERING / 8)
-        return bool(self._waiting)
+        with self._news:
+            self._news.wait_for(lambda: self._count >= self._latest or self._ending, GATHERING)
+            return bool(self._waiting)
 
     def _block(self, online: Online) -> None:
         """Process all waiting events in one transaction, and reply."""

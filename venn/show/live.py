@@ -14,7 +14,8 @@ from rich.text import Text
 
 from venn.monitors.alarms import shares
 from venn.monitors.verdict import BELOW, CHANGED, CLAIMED, DOUBTFUL, EARLY, USELESS
-from venn.show.seldom import AlarmReporter, grouped, plain
+from venn.show.repeats import AlarmReporter, grouped
+from venn.show.seldom import plain
 from venn.show.terminal import FIRST_STEPS, aligned
 from venn.show.view import Snapshot, Standing, overall, standing
 

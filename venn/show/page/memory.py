@@ -11,7 +11,7 @@ from venn.monitors.verdict import Moment, Verdict
 from venn.show.page import words
 from venn.show.page.feed import FollowedRun
 from venn.show.page.words import moment, placed, text, tiles, when
-from venn.show.seldom import AlarmGroup, AlarmReporter, grouped
+from venn.show.repeats import AlarmGroup, AlarmReporter, grouped
 from venn.show.view import Snapshot, floors
 
 CHANGES, MOST = 100, 20  # latest changes, and lines of alarms of each
