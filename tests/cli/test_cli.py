@@ -547,11 +547,10 @@ def test_sigterm_keeps_what_was_done_in_a_process_of_its_own(tmp_path):
         assert (tmp_path / "here/curves.png").exists()
 
 
-def test_a_file_named_by_dots_writes_below_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_file_named_by_dots_writes_below_runs(run, tmp_path):
     rows = "".join(f"{i % 5},{'no' if i % 5 < 2 else 'yes'}\n" for i in range(30))
     (tmp_path / "...csv").write_text("a,y\n" + rows)
-    well(CliRunner().invoke(cli.main, ["replay", "...csv", "--label", "y", "--predictors", "inductive"]))
+    well(run("replay", "...csv", "--label", "y", "--predictors", "inductive"))
     assert {one.name for one in tmp_path.iterdir()} == {"...csv", "runs"}
     assert {one.name for one in (tmp_path / "runs").iterdir()} == {"data"}
 
