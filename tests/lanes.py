@@ -85,7 +85,7 @@ def values(item) -> set[Hashable]:
     """Return what a case of a test has of its own; another seed is nothing new."""
     given = item.callspec.params if hasattr(item, "callspec") else {}
     plain = str, int, float, type(None)
-    return {(name, repr(one) if isinstance(one, plain) else id(one)) for name, one in given.items() if name != "seed"}
+    return {(name, one if isinstance(one, plain) else id(one)) for name, one in given.items() if name != "seed"}
 
 
 def beyond(lane: Callable[[str, str, Cases], set[int]], items: Iterable) -> list:

@@ -215,25 +215,25 @@ def test_a_change_is_named_told_and_stays(tmp_path):
 def test_young_keys_begin_with_the_shared_model(tmp_path):
     """It learns the rows of all keys in their order, over restarts too, and speaks first where a key knows nothing."""
     rng, more = np.random.default_rng(6), {"every": 12}
-    X = rng.integers(4, size=(45, 2)).astype(float)
+    X = rng.integers(4, size=(30, 2)).astype(float)
     y = ["yes" if x.sum() > 3 else "no" for x in X]
-    keys = [f"key {i % 3}" for i in range(45)]
+    keys = [f"key {i % 3}" for i in range(30)]
 
     def young(key):
         return venn.Forecaster(("no", "yes"), first=0)
 
     def shared():
-        return venn.predictors.ExpertMixture([venn.predictors.Refits(("no", "yes"), first=15)])
+        return venn.predictors.ExpertMixture([venn.predictors.Refits(("no", "yes"), first=10)])
 
     whole = venn.Fleet(young, prior=shared(), **more)
-    for at in range(0, 45, 15):
+    for at in range(0, 30, 10):
         with venn.Fleet(young, tmp_path, prior=shared(), open=2, **more) as fleet:
-            for key, x, label in zip(keys[at : at + 15], X[at:], y[at:], strict=False):
+            for key, x, label in zip(keys[at : at + 10], X[at:], y[at:], strict=False):
                 assert np.array_equal(whole.predict_one(key, x).proba, fleet.predict_one(key, x).proba)
                 whole.learn_one(key, x, label)
                 fleet.ask(key, x)
                 fleet.answer(key, fleet.pending(key)[0], label)
-            if at == 15:
+            if at == 10:
                 die(fleet)
     with venn.Fleet(young, tmp_path, prior=shared(), **more) as fleet:
         assert {key: one[0] for key, one in state_of(fleet).items()} == {k: v[0] for k, v in state_of(whole).items()}
@@ -245,7 +245,7 @@ def test_young_keys_begin_with_the_shared_model(tmp_path):
             fleet.learn_many(["new", "key 1"], X[:2], y[:2])
             raise KeyError
         assert checkpoint.pack(fleet._prior) == before
-    other = venn.predictors.ExpertMixture([venn.predictors.Refits(("no", "yes"), first=16)])
+    other = venn.predictors.ExpertMixture([venn.predictors.Refits(("no", "yes"), first=11)])
     with pytest.raises(JournalError, match="prior must be that of the folder"):
         venn.Fleet(young, tmp_path, prior=other)
     with pytest.raises(TypeError, match="make must return a Forecaster"):
