@@ -161,7 +161,7 @@ def patient_nannies():
 def pytest_collection_finish():
     """Look no more at what collecting has made: it lives as long as the worker; and less often at what tests make."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(100_000, 20, 50)
     gc.enable()
 
 

@@ -156,7 +156,7 @@ def test_a_row_of_calibrated_boosted_trees_is_asked_about_on_one_thread(monkeypa
 
 
 def test_trees_behind_steps_and_in_a_search_answer_as_scikit_learn_does():
-    X, _ = table(100)
+    X, _ = table(40)
     for estimator in (
         make_pipeline(PolynomialFeatures(), boosted()),
         make_pipeline(make_pipeline(StandardScaler(), "passthrough"), RandomForestClassifier(5)),
@@ -164,12 +164,12 @@ def test_trees_behind_steps_and_in_a_search_answer_as_scikit_learn_does():
     ):
         scorer = scorer_of(estimator)
         method = "decision_function" if hasattr(estimator, "decision_function") else "predict_proba"
-        theirs = np.concatenate([getattr(estimator, method)(X[i : i + 1]) for i in range(100)])
+        theirs = np.concatenate([getattr(estimator, method)(X[i : i + 1]) for i in range(40)])
         scorer.scores(X[0])  # it reads the trees, and compares them
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(HistGradientBoostingClassifier, "decision_function", None)
             patch.setattr(RandomForestClassifier, "predict_proba", None)
-            assert np.concatenate([scorer.score_many(X[i : i + 1]) for i in range(100)]).tolist() == theirs.tolist()
+            assert np.concatenate([scorer.score_many(X[i : i + 1]) for i in range(40)]).tolist() == theirs.tolist()
 
 
 @pytest.mark.filterwarnings("ignore")

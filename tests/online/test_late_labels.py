@@ -332,7 +332,7 @@ def test_a_rule_of_a_users_own_comes_back_as_what_it_chose():
 
 # ------------------------------------------------------------------------ validity
 
-RUNS, QUESTIONS, EPSILON = 300, 12, 0.2
+RUNS, QUESTIONS, EPSILON = 160, 12, 0.2
 
 
 def p_values(teacher, seed):

@@ -203,6 +203,7 @@ def test_one_category_sums_have_the_stated_mean_and_variance():
     assert abs(ratio / streams - 1).max() < 0.25
 
 
+@pytest.mark.program
 def test_the_predicted_label_carries_no_such_guarantee():
     """The accuracy of the *predicted* label may leave the mean interval: the reason for reporting the realised row.
 
