@@ -57,8 +57,6 @@ def test_every_value_has_a_case_before_one_is_there_again(most, enough, kept):
     assert lanes.covering([{a, b} for a in "kl" for b in (1, 2, 3)], most, enough) == kept
 
 
-
-
 def test_what_is_measured_exists():
     """Else a test that was renamed would be thought short."""
     for file, tests in lanes.durations().items():

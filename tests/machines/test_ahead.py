@@ -12,7 +12,7 @@ from weakref import ref
 
 import numpy as np
 import pytest
-import sklearn.ensemble  # before a test hides it
+import sklearn.ensemble  # noqa: F401  # before a test hides it
 
 import venn
 from venn._compiled import life
