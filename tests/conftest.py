@@ -134,16 +134,16 @@ def undrawn():
 
 @pytest.fixture(scope="module", autouse=True)
 def few_trees(request):
-    """Let forests have 20 trees, not 100: enough that each example is left out by some, and a fifth of the time.
+    """Let forests have 12 trees, not 100: enough that nearly each example is left out by some, in little time.
 
-    Boosting has a fifth of its rounds. A module that needs all says so: ALL_TREES = True.
+    Boosting has as many rounds. A module that needs all says so: ALL_TREES = True.
     """
     with pytest.MonkeyPatch.context() as patch:
         if getattr(request.module, "ALL_TREES", False):
             yield
             return
-        for room, name, few in (("stack", "TREES", 20), ("stack", "LEAVES", 20), ("number_stack", "TREES", 20),
-                                ("number_stack", "ROUNDS", 20), ("number_experts", "TREES", 20)):  # fmt: skip
+        for room, name, few in (("stack", "TREES", 12), ("stack", "LEAVES", 12), ("number_stack", "TREES", 12),
+                                ("number_stack", "ROUNDS", 12), ("number_experts", "TREES", 12)):  # fmt: skip
             patch.setattr(f"venn.machines.{room}.{name}", few)
         yield
 
