@@ -289,7 +289,7 @@ def test_no_fit_is_begun_that_falls_due_after_the_last_example(monkeypatch):
     assert len(began) == 1, "more came"
 
 
-@pytest.mark.parametrize(("late", "imported"), [(False, True), (True, True), (True, False)])
+@pytest.mark.parametrize(("late", "imported"), [(True, True), (False, True), (True, False)])
 def test_a_replay_of_what_is_at_hand_has_the_answers_of_one_as_it_comes(late, imported, monkeypatch):
     """Fits to examples that are known are made before their turn, and where they do not come they are made here.
 
