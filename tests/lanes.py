@@ -49,14 +49,14 @@ def quick(file: str, test: str, cases: Cases) -> set[int]:
 
 
 def usual(file: str, test: str, cases: Cases) -> set[int]:
-    """Return which cases of a test run where all are asked for: one, more if there is time, all that test validity."""
+    """Return which cases of a test run where all are asked for: one, more if there is time; of validity each value."""
     took = durations().get(file, {}).get(test)
-    if file in WHOLE or "validity" in file or took is None:
+    if file in WHOLE or took is None:
         return set(range(len(cases)))
-    if took.seconds / took.cases > LONGEST:
-        return set()
     most, enough = (max(1, int(seconds * took.cases / took.seconds)) for seconds in (USUAL, ENOUGH))
-    return covering(cases, most, enough)
+    if "validity" in file:
+        return covering(cases, len(cases), enough)
+    return covering(cases, most, enough) if took.seconds / took.cases <= LONGEST else set()
 
 
 def covering(cases: Cases, most: int, enough: int) -> set[int]:
