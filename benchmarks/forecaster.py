@@ -14,8 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits
-from workload import command_options
+from workload import command, command_options
 
 import streams
 import venn
@@ -83,7 +82,8 @@ def summary(found: Losses) -> dict[str, object]:
     return {**means, "at_most_best": int((over_best <= 1).sum()), "ahead_of_beta_calibration": ahead, "sets": rows}
 
 
-def main() -> None:
+@command()
+def main():
     options = command_options(
         __doc__, shuffles=10, steps=500, sets=SETS, first=[0, 30], out=Path("runs/forecaster.jsonl")
     )
@@ -105,9 +105,4 @@ def main() -> None:
             each = [known[data, seed, options.steps, first] for seed in range(options.shuffles)]
             found[data] = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
         line = {"benchmark": "forecaster", "shuffles": options.shuffles, "steps": options.steps, "first": first}
-        print(json.dumps({**line, "seconds": round(time.perf_counter() - begun), **summary(found)}), flush=True)
-
-
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        main()
+        yield {**line, "seconds": round(time.perf_counter() - begun), **summary(found)}

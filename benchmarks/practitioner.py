@@ -22,7 +22,6 @@ file, with log losses of everybody in blocks of 500 steps and of each expert of 
 Prints tables and one JSON line.
 """
 
-import argparse
 import importlib
 import importlib.util
 import json
@@ -39,7 +38,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
+from workload import command, command_options
 
 import streams
 import venn
@@ -206,16 +205,18 @@ def table(lines: list[dict]) -> tuple[str, dict[str, float]]:
     return "\n".join(rows), over
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shuffles", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=1500)
-    parser.add_argument("--every", type=int, default=150)
-    parser.add_argument("--first", type=int, default=100)
-    parser.add_argument("--rivals", choices=("all", "trees"), default="all")
-    parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--out", type=Path, default=Path("runs/practitioner.jsonl"))
-    options = parser.parse_args()
+@command()
+def main():
+    options = command_options(
+        __doc__,
+        shuffles=1,
+        steps=1500,
+        every=150,
+        first=100,
+        rivals="all",
+        sets=SETS,
+        out=Path("runs/practitioner.jsonl"),
+    )
     options.out.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     if options.rivals == "trees" and SLOW in RIVALS:
@@ -237,9 +238,4 @@ def main() -> None:
         "mean_ratio_to_the_best_rival": float(np.exp(np.mean(np.log([*over.values()])))),
         "worst": max(over.values()),
     }
-    print(json.dumps({"benchmark": "practitioner", "shuffles": options.shuffles, **kind, "sets": len(over), **ratios}))
-
-
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        main()
+    return {"benchmark": "practitioner", "shuffles": options.shuffles, **kind, "sets": len(over), **ratios}

@@ -37,6 +37,7 @@ from time import process_time
 
 import numpy as np
 from scipy.special import ndtri
+from workload import command
 
 import venn
 from venn.series.experts import LEVELS
@@ -341,8 +342,10 @@ def told(name, found):
     return {"series": name, "over_best": over, "covered": own["covered"], "ms": own["ms"], "ways": kept}
 
 
+@command(threads=None)
 def main():
     """Measure what has no line yet, print the table, and a JSON line for each series."""
+    warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--ways", type=lambda text: text.split(";"), help="these alone, and anew; ; stands between two")
@@ -356,12 +359,6 @@ def main():
         for way in given.ways or usual:
             limited(name, way, given.out, given.seconds)
     rows = [row for row in (told(name, found_in(given.out)) for name in names) if row is not None]
-    for row in rows:
-        print(json.dumps(row))
+    yield from rows
     mean = {of: np.exp(np.mean([np.log(row["over_best"][of]) for row in rows])) for of in ("interval", "crps")}
-    print(json.dumps({"mean_over_best": {of: round(float(one), 3) for of, one in mean.items()}}))
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    main()
+    yield {"mean_over_best": {of: round(float(one), 3) for of, one in mean.items()}}
