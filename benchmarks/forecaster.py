@@ -9,12 +9,11 @@ that of Venn-Abers, and to that of the scaling that is best on this set; then th
 shuffle is a line of the file, and is not repeated.
 """
 
-import json
 import time
 from pathlib import Path
 
 import numpy as np
-from workload import command, command_options
+from workload import append, command, command_options, lines_of
 
 import streams
 import venn
@@ -87,9 +86,7 @@ def main():
     options = command_options(
         __doc__, shuffles=10, steps=500, sets=SETS, first=[0, 30], out=Path("runs/forecaster.jsonl")
     )
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    known = {(one["data"], one["seed"], one["steps"], one["first"]): one["losses"] for one in done}
+    known = {(one["data"], one["seed"], one["steps"], one["first"]): one["losses"] for one in lines_of(options.out)}
     for first in options.first:
         begun = time.perf_counter()
         for seed in range(options.shuffles):
@@ -98,8 +95,7 @@ def main():
                 if key not in known:
                     known[key] = losses(*key)
                     one = {"data": data, "seed": seed, "steps": options.steps, "first": first, "losses": known[key]}
-                    with options.out.open("a") as file:
-                        file.write(json.dumps(one) + "\n")
+                    append(options.out, one)
         found = {}
         for data in options.sets:
             each = [known[data, seed, options.steps, first] for seed in range(options.shuffles)]

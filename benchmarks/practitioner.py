@@ -24,7 +24,6 @@ Prints tables and one JSON line.
 
 import importlib
 import importlib.util
-import json
 import time
 import warnings
 from functools import partial
@@ -38,7 +37,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from workload import command, command_options
+from workload import append, command, command_options, lines_of
 
 import streams
 import venn
@@ -48,7 +47,7 @@ SETS = (
     "covtype", "mushroom", "optdigits", "liver", "cervical", "digits", "promoters", "divorce", "colon", "srbct",
     "leukemia",
 )  # fmt: skip
-LEAST, FOLDS = 1e-15, 5
+LEAST, FOLDS, OUT = 1e-15, 5, Path("runs/practitioner.jsonl")
 OFTEN = 5  # classes with fewer examples are not boosted
 SOON, LATER = 50, 300  # refits after every so many examples, up to so many
 RIVALS = {
@@ -207,18 +206,8 @@ def table(lines: list[dict]) -> tuple[str, dict[str, float]]:
 
 @command()
 def main():
-    options = command_options(
-        __doc__,
-        shuffles=1,
-        steps=1500,
-        every=150,
-        first=100,
-        rivals="all",
-        sets=SETS,
-        out=Path("runs/practitioner.jsonl"),
-    )
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    options = command_options(__doc__, shuffles=1, steps=1500, every=150, first=100, rivals="all", sets=SETS, out=OUT)
+    lines = lines_of(options.out)
     if options.rivals == "trees" and SLOW in RIVALS:
         RIVALS[SLOW] = partial(RIVALS[SLOW], iterations=ROUNDS)
     kind = {name: getattr(options, name) for name in ("steps", "every", "first", "rivals")}
@@ -229,13 +218,12 @@ def main():
             continue
         line = how | measured(data, seed, options.steps, options.every, options.first, options.rivals)
         lines.append(line)
-        with options.out.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        append(options.out, line)
     lines = [line for line in lines if (line["seed"], line["data"]) in asked and kind.items() <= line.items()]
     tables, over = table(lines)
     print(tables)
-    ratios = {
-        "mean_ratio_to_the_best_rival": float(np.exp(np.mean(np.log([*over.values()])))),
-        "worst": max(over.values()),
-    }
-    return {"benchmark": "practitioner", "shuffles": options.shuffles, **kind, "sets": len(over), **ratios}
+    ratios = [*over.values()]
+    return {
+        "benchmark": "practitioner", "shuffles": options.shuffles, **kind, "sets": len(over),
+        "mean_ratio_to_the_best_rival": float(np.exp(np.mean(np.log(ratios)))), "worst": max(ratios),
+    }  # fmt: skip

@@ -37,6 +37,18 @@ def command_options(doc, **defaults):
     return parser.parse_args()
 
 
+def lines_of(path):
+    """Return the JSON lines of a file; none if there is none."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def append(path, line):
+    """Add a JSON line to a file, making its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
 def noisy(rng, n, features=10):
     """Return (n, features) normal rows, and whether the first column with as much noise is positive."""
     X = rng.normal(size=(n, features))
