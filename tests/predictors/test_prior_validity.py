@@ -277,7 +277,10 @@ def last_steps(make, runs=500, n=30):
     P, p = np.zeros((runs, 2, 2)), np.zeros(runs)
     for r in range(runs):
         models = make(r)
-        for x, label in zip(X[r, :-1], y[r, :-1].tolist(), strict=True):
+        blocks = len(X[r]) - 1 if all(hasattr(model, "learn_many") for model in models) else 0
+        for model in models if blocks else ():
+            model.learn_many(X[r, :blocks], y[r, :blocks])
+        for x, label in zip(X[r, blocks:-1], y[r, blocks:-1].tolist(), strict=True):
             for model in models:
                 model.learn_one(x, label)
         P[r] = models[0].predict_one(X[r, -1]).probabilities
