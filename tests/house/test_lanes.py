@@ -44,9 +44,7 @@ def test_as_many_cases_are_quick_as_there_is_time_for(measured, test, cases, kep
         ("test_one", 1, set()), ("test_one", 3, set()), ("test_new", 12, set(range(12))),
     ],
 )  # fmt: skip
-def test_of_a_long_test_some_cases_are_usual_of_a_longer_one_none_of_validity_each_value(
-    measured, test, cases, kept
-):
+def test_of_a_long_test_some_cases_are_usual_of_a_longer_one_none_of_validity_each_value(measured, test, cases, kept):
     assert lanes.usual("test_a.py", test, [{i} for i in range(cases)]) == kept
     assert lanes.usual("test_validity.py", test, [{i} for i in range(cases)]) == set(range(cases))
     assert lanes.usual(lanes.WHOLE[0], test, [set()] * cases) == set(range(cases))

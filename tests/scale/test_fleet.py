@@ -89,7 +89,7 @@ def test_each_key_is_as_if_it_were_alone(kept, tmp_path):
     """Two keys in memory at most, all others closed, equal a model and its evidence by themselves, after every step."""
     fleet = venn.Fleet(make, None if kept == "memory" else tmp_path, open=2, every=7)
     alone, right, rng = {}, {}, np.random.default_rng(3)
-    for step in range(90):
+    for step in range(60):
         key, x, y = said_at(step, rng)
         if key not in alone:
             model = make(key)
@@ -131,16 +131,16 @@ def test_closed_and_made_again_at_any_moment(seed, tmp_path, expected):
 
 
 def test_a_transaction_that_fails_counts_for_nothing(tmp_path):
-    calls = happenings(120)
+    calls = happenings(80)
     with venn.Fleet(make, tmp_path, open=2, every=5) as fleet:
-        happen(fleet, calls[:60])
+        happen(fleet, calls[:40])
         before = state_of(fleet), list(fleet)
         with contextlib.suppress(KeyError), fleet.transaction():
-            happen(fleet, calls[60:])
+            happen(fleet, calls[40:])
             fleet.learn_one("new", [0.0, 1.0], "no")
             raise KeyError
         assert (state_of(fleet), list(fleet)) == before
-        happen(fleet, calls[60:])
+        happen(fleet, calls[40:])
     whole = venn.Fleet(make)
     happen(whole, calls)
     with venn.Fleet(make, tmp_path) as fleet:
@@ -261,7 +261,7 @@ def test_keys_that_calibrate_a_given_classifier(tmp_path):
 
     whole, rng = venn.Fleet(given), np.random.default_rng(8)
     with venn.Fleet(given, tmp_path, open=1) as fleet:
-        for x in rng.random((24, 1)):
+        for x in rng.random((12, 1)):
             for key in ("a", "b"):
                 assert np.array_equal(fleet.predict_one(key, x).proba, whole.predict_one(key, x).proba)
                 fleet.learn_one(key, x, "yes" if x > 0.5 else "no")
