@@ -13,7 +13,7 @@ from typing import NamedTuple
 QUICK = 0.05  # seconds that one test with all its cases may take in the quick lane
 CASES = 5  # of one test in the quick lane: to set one up costs as much as most of them take
 USUAL = 0.6  # seconds that the cases of one test may take where all tests are asked for; the others are programs
-ENOUGH = 0.2  # seconds of a test after which a case must have what none before it had: a kernel, a class, not a seed
+ENOUGH = 0.05  # seconds of a test after which a case must have what none before it had: a kernel, a class, not a seed
 LONGEST = 2.1  # seconds of a case: what takes longer is a program as a whole
 WHOLE = ("test_contract.py", "test_monitor_contract.py")  # every public class: all cases are in both lanes
 

@@ -334,6 +334,7 @@ def test_the_same_tests_refuse_balancing_done_wrong(broken):
     assert min(uniform(p).values()) < (REFUSED if broken is without_weights else 0.05)
 
 
+@pytest.mark.program
 def test_sums_over_balanced_streams_vary_more_than_exact_predictors_allow():
     """Why nothing is said of them: steps between two kept examples share what they are compared with."""
     n, runs = 120, 60
