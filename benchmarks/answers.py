@@ -14,12 +14,10 @@ digits, shuffled, and through elec2 in its own order, which changes. Beside it s
 `least`, `median` and `mean` are of `of_best` over the ten tables. One JSON line.
 """
 
-import json
 from time import process_time
 
 import numpy as np
-from threadpoolctl import threadpool_limits
-from workload import command_options
+from workload import command, command_options
 
 import streams
 import venn
@@ -59,7 +57,8 @@ def best_fixed(sure, wrong, error, allowance):
     return most
 
 
-def main() -> None:
+@command()
+def main():
     options = command_options(__doc__, errors=[0.05, 0.1], allowance=5.0, rows=1500, tables=[*TABLES, CHANGING])
     found, start = {error: {} for error in options.errors}, process_time()
     for name in options.tables:
@@ -84,9 +83,4 @@ def main() -> None:
             "median": round(float(np.median(shares)), 3) if shares else None,
             "mean": round(float(np.mean(shares)), 3) if shares else None, "tables": each,
         }  # fmt: skip
-    print(json.dumps({"rows": options.rows, **told, "seconds": round(process_time() - start, 1)}))
-
-
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        main()
+    return {"rows": options.rows, **told, "seconds": round(process_time() - start, 1)}

@@ -12,13 +12,11 @@ compilation excluded. Prints one JSON line.
 """
 
 import copy
-import json
 import time
 from statistics import median
 
 import numpy as np
-from threadpoolctl import threadpool_limits
-from workload import command_options, timed
+from workload import command, command_options, timed
 
 import streams
 import venn
@@ -90,13 +88,9 @@ def two_threads(n, classes, steps=40):
     return round(median(seconds[1]) / median(seconds[2]), 2)
 
 
+@command()
 def main():
     args = command_options(__doc__, n=1000, learned=2000)
-    with threadpool_limits(1):
-        two_threads(60, 4, 10)  # compilation
-        found = {str(classes): two_threads(args.learned, classes) for classes in (4, 10)}
-        print(json.dumps({"benchmark": "banks", **banks(args.n), "two threads, classes": found}))
-
-
-if __name__ == "__main__":
-    main()
+    two_threads(60, 4, 10)  # compilation
+    found = {str(classes): two_threads(args.learned, classes) for classes in (4, 10)}
+    return {"benchmark": "banks", **banks(args.n), "two threads, classes": found}

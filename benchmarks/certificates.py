@@ -19,7 +19,7 @@ import sys
 import time
 
 import numpy as np
-from workload import command_options
+from workload import command, command_options
 
 import venn
 
@@ -168,6 +168,7 @@ def trial(seed):
     return what, steps, worst, "done"
 
 
+@command(threads=None)
 def main():
     args = command_options(__doc__, streams=20_000, first=0, processes=2)
     start, worst, steps = time.time(), 0.0, 0
@@ -186,8 +187,4 @@ def main():
         "benchmark": "certificates", "streams": args.streams, "steps": steps, "worst_over_tolerance": round(worst, 3),
         "ends": dict(ends), "above": above[:50], "seconds": round(time.time() - start),
     }  # fmt: skip
-    print(json.dumps(line))
-
-
-if __name__ == "__main__":
-    main()
+    return line

@@ -9,7 +9,6 @@ the second, in this process and on a cluster of 2; counts must be equal, and sco
 compilation excluded. Prints one JSON line.
 """
 
-import json
 import tempfile
 import time
 from functools import lru_cache, partial
@@ -18,8 +17,7 @@ from pathlib import Path
 import numpy as np
 from distributed import Client
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
-from workload import command_options
+from workload import command, command_options
 
 import streams
 import venn
@@ -62,13 +60,14 @@ def said(model, make):
     return model.n, model.predict_many(make()[0]).counts.tobytes()
 
 
+@command()
 def main():
     given = command_options(__doc__, rows=20_000_000, block=100_000)
     half = given.rows // given.block // 2
     stream = streams.load("covtype", shuffle=0)
     X, y = np.array(stream.X, np.float32), np.array([int(label) for _, label in stream], np.int16)
     X = (X - X[:TRAINED].mean(axis=0)) / np.where(X[:TRAINED].std(axis=0) > 0, X[:TRAINED].std(axis=0), 1)
-    with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "X.npy", X[TRAINED:])
         np.save(Path(folder) / "y.npy", y[TRAINED:])
         estimator = LinearSVC(random_state=0, max_iter=10_000, dual=False)
@@ -85,8 +84,4 @@ def main():
         assert said(alone, second[0]) == said(there, second[0])
     rows = 2 * half * given.block
     rates = {name: int(rows / seconds) for name, seconds in {"here": here, "2 workers": two}.items()}
-    print(json.dumps({"benchmark": "collection", "rows": rows, "rows_per_second": rates}))
-
-
-if __name__ == "__main__":
-    main()
+    return {"benchmark": "collection", "rows": rows, "rows_per_second": rates}

@@ -10,9 +10,7 @@ columns there is one for each column, and an alarm of any counts. Prints a JSON 
 the table.
 """
 
-import json
-
-import click
+from workload import command, command_options
 
 import streams
 import venn
@@ -85,11 +83,10 @@ def scenario(name, at, seed):
     return Scenario(name, steps, None if name == "none" else at)
 
 
-@click.command()
-@click.option("--seeds", default=5)
-@click.option("--at", default=1000)
-def main(seeds: int, at: int) -> None:
-    """Print one JSON line for each detector and change."""
+@command(threads=None)
+def main():
+    options = command_options(__doc__, seeds=5, at=1000)
+    seeds, at = options.seeds, options.at
     table: dict[str, list[str]] = {}
     false: dict[str, int] = {}
     for name in CHANGES:
@@ -97,7 +94,7 @@ def main(seeds: int, at: int) -> None:
         for detector, make in detectors((0, 1, 2)).items():
             (row,) = bench(make, scenarios)
             shown = {"change": name, "detector": detector, **row._asdict(), "delay": row.delay}
-            print(json.dumps(shown | {"delays": list(row.delays)}), flush=True)
+            yield shown | {"delays": list(row.delays)}
             found = len(row.delays)
             some = "" if found == seeds else f" ({found} of {seeds})"
             table.setdefault(detector, []).append("missed" if row.delay is None else f"{row.delay}{some}")
@@ -106,7 +103,3 @@ def main(seeds: int, at: int) -> None:
     print(f"| | {' | '.join(changes)} | false alarms |", "|---" * (len(changes) + 2) + "|", sep="\n")
     for detector, cells in table.items():
         print(f"| {detector} | {' | '.join(cells[1:])} | {false[detector]} |")
-
-
-if __name__ == "__main__":
-    main()

@@ -15,14 +15,13 @@ the questions. Prints a JSON line after each 100 streams: in how many of all so 
 chance of that by the binomial distribution (Clopper and Pearson, 99 %), what is proved of it, and what rang.
 """
 
-import json
 import time
 from collections import Counter
 
-import click
 import numpy as np
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
+from workload import command, command_options
 
 import venn
 from venn.cli.words import monitors_on
@@ -125,11 +124,23 @@ def told(streams, rang, bound):
     }  # fmt: skip
 
 
-@click.command()
-@click.option("--streams", default=1000)
-@click.option("--length", default=3000)
-def main(streams: int, length: int) -> None:
-    """Print a JSON line after each 100 streams."""
+def line(streams, length, read, rang, what, seconds):
+    """Return what was found so far."""
+    repeated = length / RUN_LENGTH  # as a mean number of alarms, and so as a chance of one
+    return {
+        "streams": streams, "length": length, "read": dict(read),
+        "all together, by level": told(streams, rang["all", False], LEVEL),
+        "all together, repeatedly": told(streams, rang["all", True], repeated),
+        "floor, by level": told(streams, rang["floor", False], LEVEL),
+        "floor, repeatedly": told(streams, rang["floor", True], repeated),
+        "what": dict(what.most_common()), "seconds": round(seconds),
+    }  # fmt: skip
+
+
+@command(threads=None)
+def main():
+    options = command_options(__doc__, streams=1000, length=3000)
+    streams, length = options.streams, options.length
     fit = LogisticRegression().fit(*drawn(np.random.default_rng(0), 300, (0.4, 0.3, 0.3)))
     rang: Counter[str] = Counter()
     what: Counter[str] = Counter()
@@ -141,21 +152,4 @@ def main(streams: int, length: int) -> None:
         what.update({f"{name}: {alarm.about}, {alarm.detector}" for name, alarm in found})
         rang.update({("floor" if name == "floor" else "all", alarm.detector == REPEATED) for name, alarm in found})
         if number % EACH == EACH - 1 or number == streams - 1:
-            print(line(number + 1, length, read, rang, what, time.process_time() - start), flush=True)
-
-
-def line(streams, length, read, rang, what, seconds):
-    """Return what was found so far."""
-    repeated = length / RUN_LENGTH  # as a mean number of alarms, and so as a chance of one
-    return json.dumps({
-        "streams": streams, "length": length, "read": dict(read),
-        "all together, by level": told(streams, rang["all", False], LEVEL),
-        "all together, repeatedly": told(streams, rang["all", True], repeated),
-        "floor, by level": told(streams, rang["floor", False], LEVEL),
-        "floor, repeatedly": told(streams, rang["floor", True], repeated),
-        "what": dict(what.most_common()), "seconds": round(seconds),
-    })  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()
+            yield line(number + 1, length, read, rang, what, time.process_time() - start)

@@ -24,7 +24,6 @@ Every loop and its floor take turns, `--repeat` times; medians, of processor tim
 Prints one JSON line.
 """
 
-import json
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -36,8 +35,7 @@ import numpy as np
 from scipy.integrate import trapezoid
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
-from workload import command_options
+from workload import command, command_options
 
 import streams
 import venn
@@ -217,11 +215,12 @@ def journal(folder, steps=1500):
     return {"journal": (seconds["file"] - seconds["memory"], alone)}
 
 
+@command()
 def main():
     args = command_options(__doc__, repeat=3)
     stream = streams.load("car", shuffle=0)
     found = {}
-    with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         squares(stream.take(60)), hinge(stream.take(60)), journal(Path(folder), 20)  # compilation
         for _ in range(args.repeat):
             for loop in (squares(stream) | hinge(stream) | abers() | counting() | journal(Path(folder))).items():
@@ -230,8 +229,4 @@ def main():
     for name, pairs in found.items():
         ours, floor = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
         line[name] = {"us": round(ours, 2), "floor_us": round(floor, 2), "times_floor": round(ours / floor, 2)}
-    print(json.dumps(line))
-
-
-if __name__ == "__main__":
-    main()
+    return line

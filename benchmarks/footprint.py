@@ -9,8 +9,6 @@ examples of 10 features and 2 classes, by what its process holds more than after
 that what numpy and compiled loops hold counts), divided by the examples in between. Prints one JSON line.
 """
 
-import argparse
-import json
 import os
 import subprocess
 import sys
@@ -18,7 +16,7 @@ import tempfile
 import time
 
 import numpy as np
-from workload import noisy, resident
+from workload import command, command_options, noisy, resident
 
 CLASSES = (0, 1)
 REPLAY = """
@@ -63,10 +61,9 @@ def grown(name, n):
     return (resident() - early) / (n - n // 10)
 
 
+@command(threads=None)
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--grown", nargs=2, metavar=("NAME", "N"), help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = command_options(__doc__, grown=[])
     if args.grown:
         print(grown(args.grown[0], int(args.grown[1])))
         return
@@ -83,8 +80,4 @@ def main():
     for name, n in SIZES.items():
         program = [sys.executable, __file__, "--grown", name, str(n)]
         line["bytes_an_example"][name] = round(float(subprocess.run(program, check=True, capture_output=True).stdout))
-    print(json.dumps(line))
-
-
-if __name__ == "__main__":
-    main()
+    return line

@@ -9,13 +9,11 @@ that of Venn-Abers, and to that of the scaling that is best on this set; then th
 shuffle is a line of the file, and is not repeated.
 """
 
-import json
 import time
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits
-from workload import command_options
+from workload import append, command, command_options, lines_of
 
 import streams
 import venn
@@ -83,13 +81,12 @@ def summary(found: Losses) -> dict[str, object]:
     return {**means, "at_most_best": int((over_best <= 1).sum()), "ahead_of_beta_calibration": ahead, "sets": rows}
 
 
-def main() -> None:
+@command()
+def main():
     options = command_options(
         __doc__, shuffles=10, steps=500, sets=SETS, first=[0, 30], out=Path("runs/forecaster.jsonl")
     )
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    known = {(one["data"], one["seed"], one["steps"], one["first"]): one["losses"] for one in done}
+    known = {(one["data"], one["seed"], one["steps"], one["first"]): one["losses"] for one in lines_of(options.out)}
     for first in options.first:
         begun = time.perf_counter()
         for seed in range(options.shuffles):
@@ -98,16 +95,10 @@ def main() -> None:
                 if key not in known:
                     known[key] = losses(*key)
                     one = {"data": data, "seed": seed, "steps": options.steps, "first": first, "losses": known[key]}
-                    with options.out.open("a") as file:
-                        file.write(json.dumps(one) + "\n")
+                    append(options.out, one)
         found = {}
         for data in options.sets:
             each = [known[data, seed, options.steps, first] for seed in range(options.shuffles)]
             found[data] = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
         line = {"benchmark": "forecaster", "shuffles": options.shuffles, "steps": options.steps, "first": first}
-        print(json.dumps({**line, "seconds": round(time.perf_counter() - begun), **summary(found)}), flush=True)
-
-
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        main()
+        yield {**line, "seconds": round(time.perf_counter() - begun), **summary(found)}

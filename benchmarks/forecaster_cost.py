@@ -12,15 +12,13 @@ start. Prints one JSON line for each table.
 """
 
 import gc
-import json
 import subprocess
 import sys
 import time
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from threadpoolctl import threadpool_limits
-from workload import command_options, resident
+from workload import command, command_options, resident
 
 import venn
 
@@ -90,15 +88,11 @@ def measured(name, n):
     }  # fmt: skip
 
 
+@command()
 def main():
     args = command_options(__doc__, tables=["20x2", "20xfloat"], steps=2500, one=str)
     if args.one:
-        with threadpool_limits(limits=1):
-            print(json.dumps(measured(args.one, args.steps)))
+        yield measured(args.one, args.steps)
         return
     for name in args.tables:
         subprocess.run([sys.executable, __file__, "--one", name, "--steps", str(args.steps)], check=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -11,14 +11,13 @@ trees also those of `FlatTrees.proba_one`, another row each time, and how many t
 excluded. Prints one JSON line.
 """
 
-import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from workload import command_options, one_by_one, rate
+from workload import command, command_options, one_by_one, rate
 
 import streams
 import venn
@@ -58,6 +57,7 @@ def walked(estimator, X, alone):
     return {"one": one, "ratio_one": round(one / theirs, 2), "ratio_block": round(many / all_theirs, 2)}
 
 
+@command(threads=None)
 def main():
     args = command_options(__doc__, rows=20_000, alone=100)
     rng = np.random.default_rng(0)
@@ -77,8 +77,4 @@ def main():
             line[f"{name}, {way}"] = rate(args.rows, lambda work=work: work(args.rows))
         if name != "linear":
             line[name] = walked(classifier, rows, args.alone)
-    print(json.dumps(line))
-
-
-if __name__ == "__main__":
-    main()
+    return line

@@ -11,8 +11,6 @@ Classes that the first lack are left out. Prints log losses over that of the bes
 known afterwards, from one number of calibration examples to the next: geometric means.
 """
 
-import json
-
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logit, softmax
@@ -21,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from workload import command_options
+from workload import command, command_options
 
 import streams
 import venn
@@ -77,6 +75,7 @@ def losses(data, make):
     return {name: -np.log(np.maximum(one[np.arange(len(y)), y], 1e-15)) for name, one in said.items()}
 
 
+@command(threads=None)
 def main():
     ratios = {(title, n): [] for title in CLASSIFIERS for n in COUNTS}
     for data in command_options(__doc__, sets=SETS).sets:
@@ -85,14 +84,10 @@ def main():
             for start, n in zip((0, *COUNTS), COUNTS, strict=False):
                 if len(lost["Forecaster"]) > start:
                     mean = {name: float(one[start:n].mean()) for name, one in lost.items()}
-                    print(json.dumps({"data": data, "classifier": title, "until": n} | mean), flush=True)
+                    yield {"data": data, "classifier": title, "until": n} | mean
                     ratios[title, n].append(np.array([*mean.values()]) / min([*mean.values()][1:]))  # of rivals
     print("| given | until | " + " | ".join((*NAMES, "sets")) + " |\n" + "|---" * (3 + len(NAMES)) + "|")
     pooled = {("all", n): [row for title in CLASSIFIERS for row in ratios[title, n]] for n in COUNTS}
     for (title, n), rows in (ratios | pooled).items():
         over = [f"{ratio:.2f}" for ratio in np.exp(np.log(rows).mean(axis=0))] if rows else []
         print("| " + " | ".join((title, str(n), *over, str(len(rows)))) + " |")
-
-
-if __name__ == "__main__":
-    main()

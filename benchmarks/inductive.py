@@ -8,13 +8,11 @@ one call, a loop and a dict of counts, timed on 5000 rows. The lower bounds of b
 one thread, the fastest of three replays, compilation excluded. Prints one JSON line.
 """
 
-import json
 import time
 
 import numpy as np
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
-from workload import command_options
+from workload import command, command_options
 
 import streams
 import venn
@@ -46,21 +44,17 @@ def by_hand(estimator, X, labels):
     return time.process_time() - seconds, np.array(lower)
 
 
+@command()
 def main():
     args = command_options(__doc__, rows=581_012)
     stream = streams.load("covtype", shuffle=0).take(args.rows)
     labels = [stream.classes[k] for k in stream.y]
-    with threadpool_limits(1):
-        estimator = LinearSVC(random_state=0).fit(stream.X[:TRAINED], labels[:TRAINED])
-        scorer, X, own = venn.FrozenScorer(estimator, stream.classes), stream.X[TRAINED:], labels[TRAINED:]
-        venn.InductiveVenn(scorer).replay_many(X[:9], own[:9])  # compilation
-        seconds, lower = min((replayed(venn.InductiveVenn(scorer), X, own) for _ in range(3)), key=lambda run: run[0])
-        sample = min(SAMPLE, len(X))
-        hand, theirs = by_hand(estimator, X[:sample], own[:sample])
+    estimator = LinearSVC(random_state=0).fit(stream.X[:TRAINED], labels[:TRAINED])
+    scorer, X, own = venn.FrozenScorer(estimator, stream.classes), stream.X[TRAINED:], labels[TRAINED:]
+    venn.InductiveVenn(scorer).replay_many(X[:9], own[:9])  # compilation
+    seconds, lower = min((replayed(venn.InductiveVenn(scorer), X, own) for _ in range(3)), key=lambda run: run[0])
+    sample = min(SAMPLE, len(X))
+    hand, theirs = by_hand(estimator, X[:sample], own[:sample])
     assert np.allclose(lower[:sample], theirs, atol=1e-12)
     ratio = round(len(X) / seconds * hand / sample, 1)
-    print(json.dumps({"benchmark": "inductive", "examples_a_second": round(len(X) / seconds), "ratio": ratio}))
-
-
-if __name__ == "__main__":
-    main()
+    return {"benchmark": "inductive", "examples_a_second": round(len(X) / seconds), "ratio": ratio}

@@ -12,15 +12,13 @@ Compilation is excluded, and nobody else should use the machine. Prints one JSON
 The soak: as many examples through a journaled run in transactions, resident memory along the way.
 """
 
-import json
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
-from workload import command_options, noisy, resident, timed
+from workload import command, command_options, noisy, resident, timed
 
 import venn
 from venn.online.checkpoint import pack
@@ -82,13 +80,10 @@ def soak(examples, folder):
     return {"examples": examples, "memory_mb": memory}
 
 
+@command()
 def main():
     args = command_options(__doc__, blocks=5, steps=5000, soak=0, folder=Path)
-    with threadpool_limits(1), tempfile.TemporaryDirectory(dir=args.folder) as scratch:
+    with tempfile.TemporaryDirectory(dir=args.folder) as scratch:
         folder = Path(scratch)
         found = soak(args.soak, folder) if args.soak else compare(folder, args.blocks, args.steps)
-        print(json.dumps({"benchmark": "journal", **found}))
-
-
-if __name__ == "__main__":
-    main()
+        yield {"benchmark": "journal", **found}

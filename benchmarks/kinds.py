@@ -7,11 +7,11 @@ a forecaster's two predictors and what watches beside them. Prints a JSON line f
 which columns are named, and the kind at the first alarm about classes.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from workload import command
 
 import streams
 from venn.monitors import AmongAll, ClassDrift, Drift
@@ -54,14 +54,11 @@ def watched(name: str, rows: Iterator[Any], classes: Any, columns: Any) -> dict[
     return found | {"rows": n, "named": named}
 
 
-def main() -> None:
+@command(threads=None)
+def main():
     """Print a line for each stream."""
     for change in ("nothing", "fahrenheit", "stuck", "shares"):
         names = [f"x{j}" for j in range(10)]
-        print(json.dumps(watched(change, weather(change), ["dry", "rain"], names)), flush=True)
+        yield watched(change, weather(change), ["dry", "rain"], names)
     stream = streams.load("elec2").take(3000)
-    print(json.dumps(watched("elec2", iter(stream), stream.classes, list(stream.features))), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    yield watched("elec2", iter(stream), stream.classes, list(stream.features))

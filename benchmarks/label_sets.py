@@ -13,15 +13,13 @@ All p-values are smoothed, so that the share of errors is the same for all. Each
 size at .05 and .1 by everybody, and our size over that of the best rival. Prints the means of these ratios.
 """
 
-import json
 import warnings
 from itertools import pairwise
 
 import numpy as np
 from sklearn import datasets
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from threadpoolctl import threadpool_limits
-from workload import command_options
+from workload import command, command_options
 
 import streams
 import venn
@@ -122,19 +120,15 @@ def measured(name, rows, seed):
     return {"data": name, "classes": c, "seed": seed, "ratio": [round(r, 4) for r in ratios], "found": found}
 
 
+@command()
 def main():
+    warnings.simplefilter("ignore")
     args = command_options(__doc__, rows=600, seeds=1, sets=DATA)
     ratios = []
     for name in args.sets:
         for seed in range(args.seeds):
             one = measured(name, args.rows, seed)
             ratios.append(one["ratio"])
-            print(json.dumps(one), flush=True)
+            yield one
     means = np.exp(np.log(ratios).mean(axis=0)).round(3).tolist()
-    print(json.dumps({"benchmark": "label sets", "rows": args.rows, "mean_ratio_at_.05_and_.1": means}))
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    with threadpool_limits(1):
-        main()
+    yield {"benchmark": "label sets", "rows": args.rows, "mean_ratio_at_.05_and_.1": means}

@@ -22,10 +22,8 @@ file, with log losses of everybody in blocks of 500 steps and of each expert of 
 Prints tables and one JSON line.
 """
 
-import argparse
 import importlib
 import importlib.util
-import json
 import time
 import warnings
 from functools import partial
@@ -39,7 +37,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
+from workload import append, command, command_options, lines_of
 
 import streams
 import venn
@@ -49,7 +47,7 @@ SETS = (
     "covtype", "mushroom", "optdigits", "liver", "cervical", "digits", "promoters", "divorce", "colon", "srbct",
     "leukemia",
 )  # fmt: skip
-LEAST, FOLDS = 1e-15, 5
+LEAST, FOLDS, OUT = 1e-15, 5, Path("runs/practitioner.jsonl")
 OFTEN = 5  # classes with fewer examples are not boosted
 SOON, LATER = 50, 300  # refits after every so many examples, up to so many
 RIVALS = {
@@ -206,18 +204,10 @@ def table(lines: list[dict]) -> tuple[str, dict[str, float]]:
     return "\n".join(rows), over
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shuffles", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=1500)
-    parser.add_argument("--every", type=int, default=150)
-    parser.add_argument("--first", type=int, default=100)
-    parser.add_argument("--rivals", choices=("all", "trees"), default="all")
-    parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--out", type=Path, default=Path("runs/practitioner.jsonl"))
-    options = parser.parse_args()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+@command()
+def main():
+    options = command_options(__doc__, shuffles=1, steps=1500, every=150, first=100, rivals="all", sets=SETS, out=OUT)
+    lines = lines_of(options.out)
     if options.rivals == "trees" and SLOW in RIVALS:
         RIVALS[SLOW] = partial(RIVALS[SLOW], iterations=ROUNDS)
     kind = {name: getattr(options, name) for name in ("steps", "every", "first", "rivals")}
@@ -228,18 +218,12 @@ def main() -> None:
             continue
         line = how | measured(data, seed, options.steps, options.every, options.first, options.rivals)
         lines.append(line)
-        with options.out.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        append(options.out, line)
     lines = [line for line in lines if (line["seed"], line["data"]) in asked and kind.items() <= line.items()]
     tables, over = table(lines)
     print(tables)
-    ratios = {
-        "mean_ratio_to_the_best_rival": float(np.exp(np.mean(np.log([*over.values()])))),
-        "worst": max(over.values()),
-    }
-    print(json.dumps({"benchmark": "practitioner", "shuffles": options.shuffles, **kind, "sets": len(over), **ratios}))
-
-
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        main()
+    ratios = [*over.values()]
+    return {
+        "benchmark": "practitioner", "shuffles": options.shuffles, **kind, "sets": len(over),
+        "mean_ratio_to_the_best_rival": float(np.exp(np.mean(np.log(ratios)))), "worst": max(ratios),
+    }  # fmt: skip

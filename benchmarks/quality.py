@@ -17,13 +17,13 @@ mean bounds, log loss, and
 """
 
 import argparse
-import json
 import time
 from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+from workload import append, lines_of
 
 import streams
 import venn
@@ -121,8 +121,7 @@ def work(task):
 
 def run(args):
     """Append the missing rows."""
-    args.results.parent.mkdir(parents=True, exist_ok=True)
-    done = {(row["data"], row["shuffle"]) for row in rows(args.results)}
+    done = {(row["data"], row["shuffle"]) for row in lines_of(args.results)}
     tasks = [
         (name, s, args.steps)
         for s in range(args.first, args.first + args.shuffles)
@@ -132,8 +131,7 @@ def run(args):
     start = time.perf_counter()
     with Pool(args.jobs) as pool:
         for count, row in enumerate(pool.imap_unordered(work, tasks), 1):
-            with args.results.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+            append(args.results, row)
             spent = time.perf_counter() - start
             left = spent / count * (len(tasks) - count)
             print(
@@ -143,14 +141,9 @@ def run(args):
             )
 
 
-def rows(path):
-    """Return the rows of the file of results, none if there is no file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def table(args):
     """Print the means over shuffles, then over sets."""
-    found = rows(args.results)
+    found = lines_of(args.results)
     of = {name: [row["predictors"] for row in found if row["data"] == name] for name in args.sets}
     print("| predictor | guaranteed |", " | ".join((*FIELDS, "deviation")), "|\n" + "|---" * (len(FIELDS) + 3) + "|")
     for title in TITLES:

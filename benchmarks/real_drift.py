@@ -17,12 +17,12 @@ the number of columns (Bonferroni). Prints a JSON line for each detector and str
 import json
 from statistics import median_low
 
-import click
 import numpy as np
 from scipy.stats import ks_2samp
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from workload import command, command_options
 
 import streams
 import venn
@@ -146,11 +146,10 @@ def shown(each):
     return f"{median_low(some)}{'' if len(some) == len(each) else f' ({len(some)} of {len(each)})'}"
 
 
-@click.command()
-@click.option("--rows", default=3000)
-@click.option("--seeds", default=3)
-def main(rows: int, seeds: int) -> None:
-    """Print one JSON line for each detector and stream, then the table."""
+@command(threads=None)
+def main():
+    options = command_options(__doc__, rows=3000, seeds=3)
+    rows, seeds = options.rows, options.seeds
     cells: dict[str, list[str]] = {}
     for data in ("elec2", "covtype"):
         for shuffled in (False, True):
@@ -178,7 +177,3 @@ def main(rows: int, seeds: int) -> None:
     for name, told in cells.items():
         each = [shown(one) for one in zip(*found[name], strict=True)]
         print(f"| {name} | {' | '.join([*told, *each, str(false[name])])} |")
-
-
-if __name__ == "__main__":
-    main()

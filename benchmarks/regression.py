@@ -8,14 +8,13 @@ Prints one JSON line for each figure: the time beside the machine's own, against
 the intervals beside the limits of chance.
 """
 
-import json
 from time import perf_counter
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import binom
 from sklearn.datasets import make_friedman1
-from workload import command_options
+from workload import command, command_options
 
 import streams
 import venn
@@ -104,15 +103,12 @@ def quality(stream):
     return {"stream": stream.name, "n": steps, "limits": limits} | {name: one.tolist() for name, one in missed.items()}
 
 
+@command(threads=None)
 def main():
     """Print one JSON line for each figure."""
     chosen = command_options(__doc__, quality=False, n=1000)
     if not chosen.quality:
-        print(json.dumps(step(chosen.n)))
+        yield step(chosen.n)
         return
     for stream in sets():
-        print(json.dumps(quality(stream)), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        yield quality(stream)

@@ -20,7 +20,6 @@ for each way over all: geometric means relative to the forecaster's, and on how 
 """
 
 import importlib
-import json
 import logging
 import sys
 import warnings
@@ -34,8 +33,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import KFold
-from threadpoolctl import threadpool_limits
-from workload import command_options
+from workload import command, command_options
 
 import streams
 import venn
@@ -334,16 +332,17 @@ def rows(words, shuffles, wanted, most, first, every):
                     yield {"set": name, "shuffle": shuffle, "way": title, "version": None, "ms": 0.0} | said
 
 
+@command()
 def main():
     """Print the rows, and what they come to."""
     args = command_options(__doc__, sets=[], shuffles=1, rows=MOST, first=EVERY, every=EVERY, ways="")
     found, ways = [], args.ways.split(",") if args.ways else []
     logging.disable(logging.INFO)  # MAPIE speaks of each crossing of quantiles
-    with threadpool_limits(1), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row in rows(args.sets, args.shuffles, ways, args.rows, args.first, args.every):
             found.append(row)
-            print(json.dumps(row), flush=True)
+            yield row
     by = {(row["way"], row["set"], row["shuffle"]): row for row in found}
     for way in dict.fromkeys(row["way"] for row in found):
         mine = [row for row in found if row["way"] == way]
@@ -356,8 +355,4 @@ def main():
                 over[f"{key}_better"] = sum(mean([r for name, r in ratios if name == one]) < 1 for one in names)
         quarters = np.mean([row["quarters"] for row in mine], axis=0).round(3).tolist()
         rest = {key: float(np.mean([row[key] for row in mine])) for key in ("missed", "ms")}
-        print(json.dumps({"way": way, "streams": len(mine), **over, **rest, "quarters": quarters}))
-
-
-if __name__ == "__main__":
-    main()
+        yield {"way": way, "streams": len(mine), **over, **rest, "quarters": quarters}

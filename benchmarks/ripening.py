@@ -17,13 +17,11 @@ though nothing changes: by design at most .01 (.01 of the level and .00001 an ex
 JSON line.
 """
 
-import json
 from time import process_time
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
-from workload import command_options
+from workload import command, command_options
 
 import streams
 import venn
@@ -70,7 +68,8 @@ def run(way, model, X, y, after, fraud):
     return rows.mean(), true.mean(), missed, loss, rang, late
 
 
-def main() -> None:
+@command()
+def main():
     options = command_options(__doc__, runs=8, rows=1800)
     start = process_time()
     each = {way: [] for way in ("early", "reported", "ripe", "known")}
@@ -87,9 +86,4 @@ def main() -> None:
     told = {
         way: dict(zip(names, np.round(np.mean(found, axis=0), 4).tolist(), strict=True)) for way, found in each.items()
     }
-    print(json.dumps({"runs": options.runs, "rows": options.rows, **told, "seconds": round(process_time() - start, 1)}))
-
-
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        main()
+    return {"runs": options.runs, "rows": options.rows, **told, "seconds": round(process_time() - start, 1)}

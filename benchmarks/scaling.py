@@ -23,7 +23,7 @@ from time import perf_counter
 
 import matplotlib
 import numpy as np
-from workload import command_options, resident
+from workload import command, command_options, resident
 
 import streams
 import venn
@@ -176,10 +176,11 @@ def page(rows, image):
     return lines
 
 
+@command(threads=None)
 def main():
     args = command_options(__doc__, markdown=Path, only=str, path=str)
     if args.path:
-        print(json.dumps(path(args.path)))
+        yield path(args.path)
         return
     rows = []
     for name in PATHS:
@@ -187,12 +188,8 @@ def main():
             continue
         done = subprocess.run([sys.executable, __file__, "--path", name], check=True, stdout=subprocess.PIPE, text=True)
         rows.append(json.loads(done.stdout.splitlines()[-1]))
-        print(json.dumps(rows[-1]), flush=True)
+        yield rows[-1]
     if args.markdown:
         image = args.markdown.with_suffix(".png")
         drawn(rows, image)
         written(args.markdown, page(rows, image.name), "benchmarks/scaling.py", "How cost grows")
-
-
-if __name__ == "__main__":
-    main()

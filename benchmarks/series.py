@@ -25,7 +25,6 @@ parameters that it has. The forecaster and the adapted naive have learned value 
 import argparse
 import csv
 import gzip
-import json
 import os
 import resource
 import signal
@@ -37,6 +36,7 @@ from time import process_time
 
 import numpy as np
 from scipy.special import ndtri
+from workload import append, command, lines_of
 
 import venn
 from venn.series.experts import LEVELS
@@ -290,13 +290,7 @@ def measure(name, way, out):
         if way == OURS:
             covered = [1 - account.errors / account.n for account in ours.accounts if account.horizon]
             line |= {"covered": [round(min(covered), 4), round(max(covered), 4)], "ms": round(1000 * ours.late, 3)}
-        write(out, line)
-
-
-def write(out, line):
-    """Append a line."""
-    with out.open("a") as lines:
-        lines.write(json.dumps(line) + "\n")
+        append(out, line)
 
 
 def limited(name, way, out, seconds):
@@ -313,13 +307,12 @@ def limited(name, way, out, seconds):
     process.join()
     if process.exitcode:
         why = f"not ended after {seconds} s" if process.exitcode == -signal.SIGXCPU else "failed"
-        write(out, {"series": name, "way": way, "of": way, "why": why})
+        append(out, {"series": name, "way": way, "of": way, "why": why})
 
 
 def found_in(out):
     """Return the last line of each way, by series and way."""
-    lines = out.read_text().splitlines() if out.exists() else ()
-    return {(one["series"], one["way"]): one for one in map(json.loads, lines)}
+    return {(one["series"], one["way"]): one for one in lines_of(out)}
 
 
 def told(name, found):
@@ -341,8 +334,10 @@ def told(name, found):
     return {"series": name, "over_best": over, "covered": own["covered"], "ms": own["ms"], "ways": kept}
 
 
+@command(threads=None)
 def main():
     """Measure what has no line yet, print the table, and a JSON line for each series."""
+    warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--ways", type=lambda text: text.split(";"), help="these alone, and anew; ; stands between two")
@@ -356,12 +351,6 @@ def main():
         for way in given.ways or usual:
             limited(name, way, given.out, given.seconds)
     rows = [row for row in (told(name, found_in(given.out)) for name in names) if row is not None]
-    for row in rows:
-        print(json.dumps(row))
+    yield from rows
     mean = {of: np.exp(np.mean([np.log(row["over_best"][of]) for row in rows])) for of in ("interval", "crps")}
-    print(json.dumps({"mean_over_best": {of: round(float(one), 3) for of, one in mean.items()}}))
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    main()
+    yield {"mean_over_best": {of: round(float(one), 3) for of, one in mean.items()}}

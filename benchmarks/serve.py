@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import uvloop
 from sklearn.ensemble import RandomForestClassifier
-from workload import command_options
+from workload import command, command_options
 
 FEATURES, ROWS = 10, 2000
 
@@ -266,7 +266,8 @@ def online(seconds: float) -> dict[str, float]:
         return {"pairs_a_second": round(pairs / seconds), "cpu_ms_a_pair": round(cpu, 2)}
 
 
-def main() -> None:
+@command(threads=None)
+def main():
     options = command_options(__doc__, clients=32, seconds=8.0, pairs=0, servers=",".join(SERVERS))
     found: dict[str, Any] = {kind: measured(kind, options) for kind in options.servers.split(",")}
     if "venn" in found:
@@ -274,8 +275,4 @@ def main() -> None:
         rival = found.get("fastapi", {}).get("pairs_a_second")
         found["ratio_to_fastapi"] = round(found["venn"]["pairs_a_second"] / rival, 2) if rival else None
         found["ratio_to_online"] = round(found["venn"]["pairs_a_second"] / found["online"]["pairs_a_second"], 2)
-    print(json.dumps({"benchmark": "serve", "clients": options.clients, **found}))
-
-
-if __name__ == "__main__":
-    main()
+    return {"benchmark": "serve", "clients": options.clients, **found}

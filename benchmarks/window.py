@@ -10,14 +10,12 @@ the whole window and of the new object are compared with a dense solve of the bo
 time. Prints one JSON line.
 """
 
-import json
 import time
 
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
-from threadpoolctl import threadpool_limits
-from workload import command_options, timed
+from workload import command, command_options, timed
 
 import streams
 import venn
@@ -53,6 +51,7 @@ def slide(stream, window, samples=(), look=None):
     return seconds / (len(stream) - window.size)
 
 
+@command()
 def main():
     stream = streams.load("elec2").take(command_options(__doc__, steps=4000).steps)
     X, t = stream.X, np.where(stream.y == 1, 1.0, -1.0)
@@ -67,12 +66,7 @@ def main():
         apart.append(float(np.abs(found - batch(X[bag], t[bag], x)).max()))
         refits.append(min(refit(X[bag], t[bag], x) for _ in range(2)))
 
-    with threadpool_limits(1):
-        slide(stream.take(120), warm)
-        step = slide(stream, window, set(np.linspace(SIZE, len(stream) - 1, SAMPLES).astype(int).tolist()), look)
+    slide(stream.take(120), warm)
+    step = slide(stream, window, set(np.linspace(SIZE, len(stream) - 1, SAMPLES).astype(int).tolist()), look)
     line = {"steps_a_second": round(1 / step, 1), "ratio": round(float(np.mean(refits)) / step, 1)}
-    print(json.dumps({"benchmark": "window", **line, "worst_difference_from_batch": max(apart)}))
-
-
-if __name__ == "__main__":
-    main()
+    return {"benchmark": "window", **line, "worst_difference_from_batch": max(apart)}

@@ -1,8 +1,26 @@
-"""What several benchmarks share: options, made rows, the clock, rates, a replay, and the memory in use."""
+"""What several benchmarks share: how a command runs, options, made rows, the clock, rates, a replay, memory in use."""
 
 import argparse
+import json
 import os
 import time
+from inspect import isgenerator
+
+from threadpoolctl import threadpool_limits
+
+
+def command(threads=1):
+    """Run what is decorated if its file is the command, on so many threads; print what it returns or yields as JSON."""
+
+    def run(main):
+        if main.__module__ == "__main__":
+            with threadpool_limits(threads):
+                made = main()
+                for line in made if isgenerator(made) else () if made is None else (made,):
+                    print(json.dumps(line), flush=True)
+        return main
+
+    return run
 
 
 def command_options(doc, **defaults):
@@ -17,6 +35,18 @@ def command_options(doc, **defaults):
             kind, default = (default, None) if isinstance(default, type) else (type(default), default)
             parser.add_argument(f"--{name}", type=kind, default=default)
     return parser.parse_args()
+
+
+def lines_of(path):
+    """Return the JSON lines of a file; none if there is none."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def append(path, line):
+    """Add a JSON line to a file, making its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def noisy(rng, n, features=10):

@@ -1,17 +1,16 @@
 """How much a shared model helps young keys: log loss of the rows 1 to 50 of each key, with it over without it.
 
-    python benchmarks/young_keys.py [keys]
+    python benchmarks/young_keys.py [--keys 14]
 
 Three tables, whose key is a nominal column that the models do not see. The target is a ratio of at most .9.
 """
 
-import json
-import sys
 from collections import Counter
 from time import process_time
 from typing import Any
 
 import numpy as np
+from workload import command, command_options
 
 import venn
 from streams import load
@@ -54,8 +53,9 @@ def loss(name: str, keys: int, with_prior: bool) -> tuple[float, float]:
     return total / len(y), process_time() - start
 
 
-def main(keys: int = 14) -> None:
-    """Print one line of JSON."""
+@command(threads=None)
+def main():
+    keys = command_options(__doc__, keys=14).keys
     found: dict[str, Any] = {"benchmark": "young_keys", "rows": ROWS}
     for name in TABLES:
         (without, _), (with_prior, seconds) = loss(name, keys, False), loss(name, keys, True)
@@ -63,8 +63,4 @@ def main(keys: int = 14) -> None:
             "key": TABLES[name], "without": round(without, 4), "with": round(with_prior, 4),
             "ratio": round(with_prior / without, 3), "seconds": round(seconds, 1),
         }  # fmt: skip
-    print(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    return found

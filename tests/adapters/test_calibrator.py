@@ -475,5 +475,5 @@ def in_sample(cv, X, y):
 
 def test_one_split_is_valid_and_calibration_in_sample_is_not():
     """Six exact tests, by Bonferroni at level 0.001 together."""
-    assert not refuted(*realised(lambda cv, X, y: VennAbersCalibrator(RidgeClassifier(), cv=cv), 200))
-    assert refuted(*realised(in_sample, 200))
+    assert not refuted(*realised(lambda cv, X, y: VennAbersCalibrator(RidgeClassifier(), cv=cv), 120))
+    assert refuted(*realised(in_sample, 120))

@@ -18,20 +18,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from test_classifiers import NAMES
+from test_classifiers import examples as on_grid
 
 import venn
 from venn.adapters import ForecasterClassifier
 
 frozen = pytest.importorskip("sklearn.frozen")
-NAMES = np.array(["ant", "bee", "cow"])
 
 
 def examples(n=60, c=3, seed=0):
-    """Overlapping classes on a coarse grid: ties, duplicates, equal objects with different labels."""
-    rng = np.random.default_rng(seed)
-    codes = np.concatenate([np.arange(c), rng.integers(0, c, n - c)])
-    X = np.round(rng.normal(size=(n, 2)) + np.column_stack([codes, codes % 2]), 0)
-    return X, NAMES[codes]
+    return on_grid(n, c, seed)
 
 
 def taught(model, X, y):

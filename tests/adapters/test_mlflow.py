@@ -12,8 +12,6 @@ from sklearn.preprocessing import StandardScaler
 import venn
 
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
-mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
-registry = pytest.importorskip("venn.adapters.mlflow")
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 CLASSES = ("no", "yes")
@@ -47,6 +45,14 @@ MODELS = {
     "table": lambda: venn.Forecaster(scorer=fitted(frame=True)),
     "conformal": lambda: venn.Conformal(venn.LeastSquaresSVM(venn.RBF(0.5), 1.0, CLASSES)),
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported():
+    """Not by a worker that has no test of this file: to import MLflow takes a second."""
+    global mlflow, registry
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
+    registry = pytest.importorskip("venn.adapters.mlflow")
 
 
 @pytest.fixture

@@ -483,8 +483,8 @@ def test_ctrl_c_that_numba_turns_into_a_system_error_is_ctrl_c(run, monkeypatch,
     assert result.exit_code == 1
 
 
-def test_ctrl_c_ends_a_replay_and_keeps_what_was_done(run, tmp_path, monkeypatch):
-    """The signal itself, sent in the middle of a step; the step is finished and all is as if it had been the last."""
+def interrupted(monkeypatch):
+    """Let a signal come in the middle of step 31 of each record."""
     update = Record.update
 
     def interrupting(record, predictions, y):
@@ -492,10 +492,15 @@ def test_ctrl_c_ends_a_replay_and_keeps_what_was_done(run, tmp_path, monkeypatch
             signal.raise_signal(signal.SIGINT)
         update(record, predictions, y)
 
+    monkeypatch.setattr(Record, "update", interrupting)
+
+
+def test_ctrl_c_ends_a_replay_and_keeps_what_was_done(run, tmp_path, monkeypatch):
+    """The signal itself, sent in the middle of a step; the step is finished and all is as if it had been the last."""
     options = ("--predictors", "leave_one_out,conformal", "--json")
     expected = json.loads(run("replay", "car", *options, "--steps", 31, "--out", "whole").stdout)
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(Record, "update", interrupting)
+    interrupted(monkeypatch)
     result = run("replay", "car", *options, "--out", "here")
     assert result.exit_code == 130
     assert "interrupted at step 31 of 1728" in result.stderr
@@ -547,11 +552,10 @@ def test_sigterm_keeps_what_was_done_in_a_process_of_its_own(tmp_path):
         assert (tmp_path / "here/curves.png").exists()
 
 
-def test_a_file_named_by_dots_writes_below_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_file_named_by_dots_writes_below_runs(run, tmp_path):
     rows = "".join(f"{i % 5},{'no' if i % 5 < 2 else 'yes'}\n" for i in range(30))
     (tmp_path / "...csv").write_text("a,y\n" + rows)
-    well(CliRunner().invoke(cli.main, ["replay", "...csv", "--label", "y", "--predictors", "inductive"]))
+    well(run("replay", "...csv", "--label", "y", "--predictors", "inductive"))
     assert {one.name for one in tmp_path.iterdir()} == {"...csv", "runs"}
     assert {one.name for one in (tmp_path / "runs").iterdir()} == {"data"}
 

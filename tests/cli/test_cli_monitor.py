@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import well
+from test_cli import interrupted, run  # noqa: F401
 
 import streams
 from venn import cli
@@ -20,12 +21,7 @@ from venn.cli.commands import COMMANDS
 from venn.online.record import Record
 from venn.prediction import Forecast
 
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, undrawn):
-    """Run a command line in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
+# ruff: noqa: F811
 
 
 @pytest.fixture
@@ -163,17 +159,10 @@ def test_in_a_real_terminal_the_view_is_drawn_and_stays(flipped):
 
 def test_ctrl_c_ends_the_watch_and_loses_nothing(run, tmp_path, monkeypatch):
     """The signal itself, sent in the middle of a step; the step is finished and all is as if it had been the last."""
-    update = Record.update
-
-    def interrupting(record, predictions, y):
-        if len(record) == 30:
-            signal.raise_signal(signal.SIGINT)
-        update(record, predictions, y)
-
     options = ("--predictors", "leave_one_out,conformal", "--json")
     expected = json.loads(run("monitor", "car", *options, "--steps", 31).stdout)
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(Record, "update", interrupting)
+    interrupted(monkeypatch)
     result = run("monitor", "car", *options, "--out", "here")
     assert result.exit_code == 130
     assert "interrupted at step 31 of 1728" in result.stderr

@@ -169,7 +169,7 @@ def test_a_run_goes_on_with_the_settings_that_it_began_with(run):
 
 def test_a_run_goes_on_only_with_columns_read_as_then(run, tmp_path):
     """Else what was learned would be of other columns, without a word."""
-    rows = [f"{i}.5,{'SM'[i % 2]},{'no' if i % 3 else 'yes'}" for i in range(60)]
+    rows = [f"{i}.5,{'SM'[i % 2]},{'no' if i % 3 else 'yes'}" for i in range(20)]
     file = tmp_path / "w.csv"
     file.write_text("\n".join(["a,s,y", *rows]) + "\n")
     live = (

@@ -9,17 +9,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from browsing import Viewer, browser, chromium  # noqa: F401
 from click.testing import CliRunner
 from conftest import well
-from serve_cases import forecaster, process, served
+from serve_cases import forecaster, process
 
 import venn
 from venn import cli
 from venn.show.apart import WebProcess
 from venn.show.server import serving
-
-# ruff: noqa: F811
 
 CAR = {"buying": "vhigh", "maint": "low", "doors": "2", "persons": "4", "lug_boot": "big", "safety": "high"}
 
@@ -120,24 +117,3 @@ def test_over_tls(tmp_path):
             with one(app.routes, "127.0.0.1", 0, tls=files) as port:
                 said = httpx.post(f"https://127.0.0.1:{port}/ask", json={"id": "a", "x": [1, 1]}, verify=trusting)
                 assert said.status_code == 200
-
-
-def test_the_page_and_the_docs_in_a_browser_under_a_path(browser, tmp_path):
-    root = "/models/churn"
-    with served(tmp_path / "run.db", root=root) as (client, _):
-        for number in range(20):
-            client.post(f"{root}/ask", json={"id": f"k{number}", "x": [number % 3 - 1.0, 1.0]})
-            client.post(f"{root}/answer", json={"id": f"k{number}", "y": ("no", "yes")[number % 2]})
-        url = f"{client.base_url}".rstrip("/") + root
-        viewer = Viewer(browser, f"{url}/")
-        viewer.shows(asked=20, answered=20)
-        viewer.page.locator("#search input").fill("k7")
-        viewer.page.locator("#search button").click()
-        viewer.waits_for("k7")
-        viewer.page.goto(f"{url}/docs")
-        viewer.waits_for("POST /ask")
-        assert viewer.page.evaluate("getComputedStyle(document.querySelector('.card')).display") != "inline"
-        viewer.page.get_by_role("link", name="the page of the run").click()
-        viewer.shows(asked=20)
-        viewer.is_clean(url)
-        viewer.page.close()

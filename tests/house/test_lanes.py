@@ -33,8 +33,8 @@ def measured(monkeypatch):
     ],
 )  # fmt: skip
 def test_as_many_cases_are_quick_as_there_is_time_for(measured, test, cases, kept):
-    assert lanes.quick("test_a.py", test, cases) == kept
-    assert lanes.quick(lanes.WHOLE[0], test, cases) == set(range(cases))
+    assert lanes.quick("test_a.py", test, [{i} for i in range(cases)]) == kept
+    assert lanes.quick(lanes.WHOLE[0], test, [set()] * cases) == set(range(cases))
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,17 @@ def test_as_many_cases_are_quick_as_there_is_time_for(measured, test, cases, kep
         ("test_one", 1, set()), ("test_one", 3, set()), ("test_new", 12, set(range(12))),
     ],
 )  # fmt: skip
-def test_of_a_long_test_some_cases_are_usual_of_a_very_long_one_none_and_of_validity_all(measured, test, cases, kept):
-    assert lanes.usual("test_a.py", test, cases) == kept
-    assert lanes.usual("test_validity.py", test, cases) == set(range(cases))
-    assert lanes.usual(lanes.WHOLE[0], test, cases) == set(range(cases))
+def test_of_a_long_test_some_cases_are_usual_of_a_longer_one_none_of_validity_each_value(measured, test, cases, kept):
+    assert lanes.usual("test_a.py", test, [{i} for i in range(cases)]) == kept
+    assert lanes.usual("test_validity.py", test, [{i} for i in range(cases)]) == set(range(cases))
+    assert lanes.usual(lanes.WHOLE[0], test, [set()] * cases) == set(range(cases))
+
+
+@pytest.mark.parametrize(
+    ("most", "enough", "kept"), [(9, 1, {0, 2, 4}), (9, 5, {0, 1, 2, 3, 4}), (2, 1, {1, 3}), (3, 1, {1, 3, 5})]
+)
+def test_every_value_has_a_case_before_one_is_there_again(most, enough, kept):
+    assert lanes.covering([{a, b} for a in "kl" for b in (1, 2, 3)], most, enough) == kept
 
 
 def test_what_is_measured_exists():
@@ -63,7 +70,7 @@ def test_every_public_class_is_in_the_quick_lane():
     for file in files:
         tests = re.findall(r"^def (test_\w+)", FILES[file].read_text(encoding="utf-8"), flags=re.M)
         took = lanes.durations().get(file, {})
-        assert any(lanes.quick(file, test, took[test].cases if test in took else 1) for test in tests), file
+        assert any(lanes.quick(file, test, [set()] * (took[test].cases if test in took else 1)) for test in tests), file
 
 
 def test_durations_are_those_of_a_report(tmp_path, monkeypatch):

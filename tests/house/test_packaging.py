@@ -30,12 +30,6 @@ def test_an_import_loads_nothing_heavy(package):
     assert set(loaded.split()).isdisjoint(HEAVY)
 
 
-def test_a_machine_of_our_own_needs_no_scikit_learn():
-    loaded, _ = run("import sys, venn; venn.OneVsAllSVM, venn.TransductiveVenn; print(*sys.modules)")
-    assert "numba" in loaded.split()
-    assert "sklearn" not in loaded.split()
-
-
 LAZY = [path.parent for path in sorted(Path(venn.__file__).parent.rglob("__init__.pyi"))]
 
 
@@ -74,14 +68,17 @@ def test_a_misspelt_name_is_asked_back(name, said):
     assert said is None or str(caught.value) == f"module 'venn' has no attribute {name!r}{said}"
 
 
-def test_a_module_that_was_not_imported_is_named_and_python_asks_nothing_itself():
-    _, said = run(
+def test_a_module_that_was_not_imported_is_named_python_asks_nothing_and_our_machines_need_no_scikit_learn():
+    loaded, said = run(
         "import sys, traceback, venn\n"
         "for name in ('cli', 'TransductivVenn'):\n"
-        "    try:\n        getattr(venn, name)\n    except AttributeError:\n        sys.excepthook(*sys.exc_info())"
+        "    try:\n        getattr(venn, name)\n    except AttributeError:\n        sys.excepthook(*sys.exc_info())\n"
+        "venn.OneVsAllSVM, venn.TransductiveVenn; print(*sys.modules)"
     )
     assert "module 'venn' has no attribute 'cli': it is a module, import venn.cli first\n" in said
     assert said.count("TransductiveVenn") == 1
+    assert "numba" in loaded.split()
+    assert "sklearn" not in loaded.split()
 
 
 @pytest.mark.parametrize("package", [venn, streams])
@@ -98,17 +95,12 @@ def test_types_are_declared(package):
     assert (Path(package.__file__).parent / "py.typed").exists()
 
 
-def test_compilation_is_announced_once_and_only_when_there_is_some(tmp_path):
+def test_compilation_is_announced_once_and_only_when_there_is_some_of_ours(tmp_path):
     code = "import numpy as np; from venn._compiled import jit; from venn._compiled.rows import dot_row, gaussians; "
     code += "jit.NOTICEABLE = 0; o = np.ones(1); "
     code += "dot_row(np.ones((1, 1)), 1, o, o); gaussians(1.0, 1, o)"
     _, first = run(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert first.count("compiling loops that are used for the first time") == 1
     assert str(tmp_path) in first
-    _, second = run(code, NUMBA_CACHE_DIR=str(tmp_path))
+    _, second = run(f"{code}; import numba; numba.njit(lambda a: a + 1)(1)", NUMBA_CACHE_DIR=str(tmp_path))
     assert second == ""
-
-
-def test_whoever_compiles_loops_of_their_own_reads_nothing_of_ours(tmp_path):
-    code = "import numba, venn._compiled.jit; numba.njit(lambda a: a + 1)(1)"
-    assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == ("", "")

@@ -237,7 +237,7 @@ def test_what_the_first_teach_forgets_nothing():
 
 
 def test_it_never_warns_of_scales():
-    X, y = drawn(10, 150)
+    X, y = drawn(10, 70)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         taught(bank(first=30), X, y)

@@ -102,6 +102,7 @@ def test_learners_are_scikit_learns_on_the_scale_of_the_examples():
 
 def test_a_stack_is_a_product_of_powers_fitted_to_what_its_parts_say_of_examples_not_seen(monkeypatch):
     """By definition, but for the ridge and the pool, which have tests of their own; the last landmark is example 40."""
+    monkeypatch.setattr(stack, "TREES", 20)
     monkeypatch.setattr(stack, "LEAVES", 20)
     monkeypatch.setattr(stack, "MANY", 40)
     X, y = examples(60)

@@ -420,7 +420,7 @@ class Selective(SlidingWindow):
             self.forgotten += 1
 
 
-def last_p_values(window, streams=250, size=8, steps=20):
+def last_p_values(window, streams=200, size=8, steps=20):
     """Return the p-value of the last true label in each of many streams."""
     ps = []
     for seed in range(streams):
@@ -455,7 +455,7 @@ def false_restarts(streams, broken=False):
 
 
 def test_starts_ring_falsely_no_more_often_than_they_may():
-    streams = 60
+    streams = 40
     rung, again = false_restarts(streams)
     assert stats.binom.sf(rung - 1, streams, 0.2) > LEVEL
     assert stats.binom.sf(again - 1, streams, 0.2**2) > LEVEL

@@ -261,7 +261,6 @@ def test_saved_and_restored_bins_go_on_as_if_nothing_had_been():
 # Bad input --------------------------------------------------------------------------------------------------------
 
 GOOD = ([0.25, 0.5], [0, 1])
-ROWS = ([[0.25, 0.75], [0.5, 0.5]], [0, 1])
 BAD = {
     "NaN": ([0.5, math.nan], [0, 1], "proba must lie in .0, 1., got nan in row 1"),
     "above 1": ([0.5, 1.5], [0, 1], "proba must lie in .0, 1., got 1.5 in row 1"),

@@ -289,7 +289,7 @@ def test_a_floor_judges_what_was_said_though_the_label_comes_late(name):
     assert online.monitors["floor"].trace.latest(60).tolist() == losses != now
 
 
-def test_the_command_line_rings_and_ends_with_a_code(tmp_path):
+def test_the_command_line_rings_and_ends_with_a_code(tmp_path, undrawn):
     def call(*arguments):
         return CliRunner().invoke(main, [*arguments], catch_exceptions=False)
 

@@ -116,16 +116,16 @@ def test_a_label_that_is_not_counted_itself_is_found():
 
 def test_if_only_labels_change_nothing_within_classes_rings():
     rang = {"labels": 0, "objects within classes": 0}
-    for seed in range(40):
+    for seed in range(25):
         rng, drift = np.random.default_rng([seed, 2]), ClassDrift(["no", "yes"], AmongAll(3), level=0.6)
         for step in range(240):
             y = int(rng.random() < (0.2 if step < 120 else 0.7))
             drift.update(rng.normal(2 * y, size=1), drift.classes[y])
         for about in rang:
             rang[about] += any(one.about == about and one.detector != "ShiryaevRoberts" for one in drift.alarms)
-    assert rang["labels"] > 20
+    assert rang["labels"] > 12
     assert (
-        stats.binomtest(rang["objects within classes"], 40, 0.4, "greater").pvalue > LEVEL
+        stats.binomtest(rang["objects within classes"], 25, 0.4, "greater").pvalue > LEVEL
     )  # .2 each: to ring, to name
 
 

@@ -121,7 +121,7 @@ def test_a_short_window_sees_what_cancels_in_a_long_one():
 @pytest.mark.parametrize("kind", ["classes", "row", "set"])
 def test_false_changes_are_as_rare_as_certified(kind):
     """P("changed" ever in n steps) <= level + n / run_length; exact binomial test at .001, fixed seeds."""
-    level, run_length, n, streams = 0.1, 5000, 300, 60
+    level, run_length, n, streams = 0.1, 5000, 300, 40
     count = sum(watched("calm", kind, 500 + s, n, level=level, run_length=run_length).count > 0 for s in range(streams))
     assert binom.sf(count - 1, streams, level + n / run_length) > 1e-3
 
@@ -129,7 +129,7 @@ def test_false_changes_are_as_rare_as_certified(kind):
 @pytest.mark.parametrize("kind", ["row", "set"])
 def test_false_doubts_by_the_latest_steps_are_as_rare_as_certified(kind):
     """At each step at most `level`, here .1, of all windows and sums together: exact binomial test at .001."""
-    level, streams, count = 0.1, 60, 0
+    level, streams, count = 0.1, 40, 0
     for seed in range(streams):
         verdict = watched("calm", kind, 700 + seed, 300, level=level, run_length=1e9).verdict()
         count += (verdict.state, verdict.evidence) == ("doubtful", "latest steps")

@@ -4,10 +4,10 @@ A bag is a list of scores and a list of labels, 1 for a positive, 0 for a negati
 example, however many of them are equal.
 """
 
-from fractions import Fraction
-
 import numpy as np
 from scipy.optimize import minimize, root
+
+from naive import maps
 
 
 def soft_targets(labels):
@@ -54,49 +54,12 @@ def platt(scores, labels):
 
 def isotonic(scores, labels, interpolation):
     """Return the isotonic map: min over ends above of max over starts below of the mean."""
-    levels = sorted(set(scores))
-    positives = [sum(y for s, y in zip(scores, labels, strict=True) if s == level) for level in levels]
-    totals = [sum(1 for s in scores if s == level) for level in levels]
-
-    def mean(a, b):
-        return Fraction(sum(positives[a : b + 1]), sum(totals[a : b + 1]))
-
-    r = range(len(levels))
-    value = [float(min(max(mean(a, b) for a in r if a <= i) for b in r if b >= i)) for i in r]
-
-    def predict(s):
-        below = [i for i in r if levels[i] <= s]
-        if not below:
-            return value[0]
-        i = below[-1]
-        if interpolation == "step" or levels[i] == s or i == len(levels) - 1:
-            return value[i]
-        return value[i] + (s - levels[i]) / (levels[i + 1] - levels[i]) * (value[i + 1] - value[i])
-
-    return predict
+    return maps.isotonic(scores, labels, [1] * len(scores), interpolation)
 
 
 def binning(scores, labels, bins, frequency, laplace):
     """Return the rate of positives by bin; equal width, or equal frequency."""
-    n = len(scores)
-    if frequency:
-        cuts = [sorted(scores)[i * n // bins] for i in range(1, bins)]
-    else:
-        low, high = min(scores), max(scores)
-        cuts = [low + (high - low) * (i / bins) for i in range(1, bins)]
-
-    def bin_of(s):
-        return sum(1 for cut in cuts if cut <= s)
-
-    members = {b: [y for s, y in zip(scores, labels, strict=True) if bin_of(s) == b] for b in range(bins)}
-
-    def predict(s):
-        b = bin_of(s)
-        nearest = min((a for a in members if members[a]), key=lambda a: (abs(a - b), a))
-        here = members[nearest]
-        return (sum(here) + 1) / (len(here) + 2) if laplace else sum(here) / len(here)
-
-    return predict
+    return maps.binning(scores, labels, [1] * len(scores), bins, frequency, laplace)
 
 
 def forecast(fit, scores, labels, test_scores):

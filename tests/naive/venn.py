@@ -4,8 +4,6 @@ import numpy as np
 
 from naive import svm
 
-STEP = 1e-6  # scores are compared on a grid; the first class wins a tie
-
 
 def on_grid(scores):
     """Return scores as whole numbers of grid steps."""

@@ -382,7 +382,7 @@ def own(**given):
 
 def test_own_machines_come_in_blocks_across_trainings(fits_once):
     """Blocks are cut where a stack or an expert of the forecast is fitted."""
-    alone = assert_alike(own, *rows(2, 120, 2), sizes=(1, 64, 1000))
+    alone = assert_alike(own, *rows(2, 120, 2), sizes=(64, 1000))
     assert alone["intervals"].over
 
 

@@ -60,7 +60,7 @@ def numbers_alike(make, X, y, sizes):
 )
 def test_numbers_come_in_blocks_around_a_regressor_and_across_a_change(estimator, given):
     scorer = estimator.fit(*numbers(200, 1))
-    alone = numbers_alike(lambda: venn.Forecaster(scorer=scorer, **given), *numbers(N, 2, CHANGE), (1, 7, 64, 1000))
+    alone = numbers_alike(lambda: venn.Forecaster(scorer=scorer, **given), *numbers(N, 2, CHANGE), (1, 64, 1000))
     assert bool(given) != (alone.monitors["distribution"].verdict().anew is not None)
 
 

@@ -238,15 +238,15 @@ def test_a_false_alarm_does_not_cost_the_calibration_of_a_given_scorer_and_a_cha
 
 
 def test_the_verdict_finds_exchanged_labels_and_stands_through_a_hand_over():
-    X, y = stream(420, flip=200)
-    model = learned(Forecaster(CLASSES, transductive=400, on_change="keep"), X[:200], y[:200])
+    X, y = stream(270, flip=130)
+    model = learned(Forecaster(CLASSES, transductive=250, on_change="keep"), X[:130], y[:130])
     assert model.verdict().state in ("too early to say", "as claimed")
-    learned(model, X[200:399], y[200:399])
-    assert model["intervals"].n == 399  # nothing began anew
-    learned(model, X[399:400], y[399:400])  # hands over
+    learned(model, X[130:249], y[130:249])
+    assert model["intervals"].n == 249  # nothing began anew
+    learned(model, X[249:250], y[249:250])  # hands over
     assert model.verdict().state == "changed"
-    assert 170 < model.verdict().since < 230
-    learned(model, X[400:], y[400:])  # the new period knows too little to say anything yet
+    assert 100 < model.verdict().since < 160
+    learned(model, X[250:], y[250:])  # the new period knows too little to say anything yet
     assert model.verdict().state == "changed"
 
 

@@ -140,7 +140,7 @@ def test_late_labels_widen_the_bound_and_no_more(delay, steps):
     online = venn.Online(Adaptive(Given(), LEVELS, STEPS[steps]))
     rng = np.random.default_rng(delay)
     told, errors = [], np.zeros(3)
-    for t in range(1200):
+    for t in range(800):
         p = rng.random(3) if t % 300 < 150 else np.full(3, float(rng.integers(2)))
         told.append((online.asked + 1, online.ask(p)))
         if len(told) > delay:
@@ -188,11 +188,11 @@ def test_each_group_has_a_certificate(by):
     model = Adaptive(Beside(), [level], ConstantSteps(step), groups=groups)
     rng = np.random.default_rng(1)
     counts, errors = np.zeros(3), np.zeros(3)
-    for t in range(1500):
+    for t in range(900):
         x = np.append(rng.random(3), rng.integers(0, 2, size=2).astype(float))
         if x[3]:
             x[:3] *= 0.02  # hard for one group
-        if t > 900:
+        if t > 540:
             x[:3] = 1 - x[:3]
         g = np.append(1, x[3:])
         said = model.predict_one(x)
@@ -207,7 +207,7 @@ def test_each_group_has_a_certificate(by):
             assert abs(one.errors - one.n * level) <= one.bound
             grown = (t + 1) * (2 * step * level + 3 * step**2)  # there are three groups with that of all
             assert one.bound == pytest.approx((level + np.sqrt(level**2 + grown)) / step)
-    assert abs(errors[1] / counts[1] - level) < 0.03
+    assert abs(errors[1] / counts[1] - level) < 0.04
 
 
 def test_without_groups_a_hard_group_misses_too_often():

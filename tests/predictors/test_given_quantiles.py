@@ -95,7 +95,7 @@ def skewed(rng, n):
     return X, X[:, 0] + (0.1 + X[:, 0]) * rng.gamma(1.0, 1.0, n)
 
 
-def misses(kind, scorer_of, runs=400, n=39):
+def misses(kind, scorer_of, runs=200, n=39):
     """How often an interval misses, over calibration sets with one new example each; by level."""
     rng, found = np.random.default_rng(8), dict.fromkeys((0.05, 0.1, 0.2), 0)
     for _ in range(runs):
@@ -134,7 +134,7 @@ def test_intervals_miss_as_often_as_they_say(kind, given):
 
 def test_quantiles_that_saw_the_calibration_examples_fail_the_test():
     for kind in (InductiveDistribution, InductiveIntervals):
-        found, runs = misses(kind, quantiles_of_trees, 200)
+        found, runs = misses(kind, quantiles_of_trees)
         assert all(stats.binomtest(count, runs, level).pvalue < 0.001 for level, count in found.items())
 
 

@@ -227,12 +227,12 @@ def test_plain_p_values_are_conservative():
 
 
 def test_wrong_ties_are_refused():
-    """400 streams of 8 steps: where few are compared, the place of the new one in the tie term shows."""
+    """250 streams of 8 steps: where few are compared, the place of the new one in the tie term shows."""
     rng = np.random.default_rng(7)
     total = np.arange(1, 9)
     variants = (naive.p_values, naive.ties_without_the_new_one, naive.ties_of_the_others, naive.one_draw_for_all)
     p = {variant: [] for variant in variants}
-    for stream in range(400):
+    for stream in range(250):
         X, y = tied_stream(rng, 8)
         low, high = law(conformal(frozen(), NoTraining()), X, y)
         counts = np.rint(np.stack([low * total, (high - low) * total, total], axis=1)).astype(int).tolist()
@@ -254,7 +254,7 @@ def test_wrong_ties_are_refused():
 def test_runs_of_small_p_values_are_as_frequent_as_independence_says(machine, schedule, independent):
     """Four steps in a row below one half: one stream in sixteen."""
     rng = np.random.default_rng(8)
-    streams, runs = 1000, 0
+    streams, runs = 600, 0
     for stream in range(streams):
         if isinstance(schedule, RandomAssignment):
             schedule = RandomAssignment(schedule.probability, 10_000 + stream, first=2)

@@ -118,6 +118,7 @@ def test_sums_have_the_stated_variance_where_it_is_a_theorem(sample):
     assert stats.binomtest(crossings, streams, delta, alternative="greater").pvalue > LEVEL
 
 
+@pytest.mark.program
 def test_random_assignment_inflates_the_variance():
     """By 2 / q - 1 = 5.67 for q = 0.3, one category, long streams."""
     schedule = RandomAssignment(0.3, first=10, last=10)  # the scorer does not matter: trained once

@@ -287,7 +287,7 @@ def single_steps(c, n, d, signal, repetitions, seed):
 
 
 @pytest.mark.parametrize(
-    ("c", "n", "d", "signal", "repetitions"), [(2, 16, 40, 0.0, 1000), (4, 20, 40, 0.0, 150), (3, 12, 5, 0.3, 400)]
+    ("c", "n", "d", "signal", "repetitions"), [(2, 16, 40, 0.0, 1000), (4, 20, 40, 0.0, 100), (3, 12, 5, 0.3, 400)]
 )
 def test_the_category_class_stays_in_its_band_and_the_row_mean_does_not(c, n, d, signal, repetitions):
     found = single_steps(c, n, d, signal, repetitions, 11)

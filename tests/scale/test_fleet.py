@@ -89,7 +89,7 @@ def test_each_key_is_as_if_it_were_alone(kept, tmp_path):
     """Two keys in memory at most, all others closed, equal a model and its evidence by themselves, after every step."""
     fleet = venn.Fleet(make, None if kept == "memory" else tmp_path, open=2, every=7)
     alone, right, rng = {}, {}, np.random.default_rng(3)
-    for step in range(90):
+    for step in range(60):
         key, x, y = said_at(step, rng)
         if key not in alone:
             model = make(key)
@@ -131,16 +131,16 @@ def test_closed_and_made_again_at_any_moment(seed, tmp_path, expected):
 
 
 def test_a_transaction_that_fails_counts_for_nothing(tmp_path):
-    calls = happenings(120)
+    calls = happenings(80)
     with venn.Fleet(make, tmp_path, open=2, every=5) as fleet:
-        happen(fleet, calls[:60])
+        happen(fleet, calls[:40])
         before = state_of(fleet), list(fleet)
         with contextlib.suppress(KeyError), fleet.transaction():
-            happen(fleet, calls[60:])
+            happen(fleet, calls[40:])
             fleet.learn_one("new", [0.0, 1.0], "no")
             raise KeyError
         assert (state_of(fleet), list(fleet)) == before
-        happen(fleet, calls[60:])
+        happen(fleet, calls[40:])
     whole = venn.Fleet(make)
     happen(whole, calls)
     with venn.Fleet(make, tmp_path) as fleet:
@@ -215,25 +215,25 @@ def test_a_change_is_named_told_and_stays(tmp_path):
 def test_young_keys_begin_with_the_shared_model(tmp_path):
     """It learns the rows of all keys in their order, over restarts too, and speaks first where a key knows nothing."""
     rng, more = np.random.default_rng(6), {"every": 12}
-    X = rng.integers(4, size=(45, 2)).astype(float)
+    X = rng.integers(4, size=(30, 2)).astype(float)
     y = ["yes" if x.sum() > 3 else "no" for x in X]
-    keys = [f"key {i % 3}" for i in range(45)]
+    keys = [f"key {i % 3}" for i in range(30)]
 
     def young(key):
         return venn.Forecaster(("no", "yes"), first=0)
 
     def shared():
-        return venn.predictors.ExpertMixture([venn.predictors.Refits(("no", "yes"), first=15)])
+        return venn.predictors.ExpertMixture([venn.predictors.Refits(("no", "yes"), first=10)])
 
     whole = venn.Fleet(young, prior=shared(), **more)
-    for at in range(0, 45, 15):
+    for at in range(0, 30, 10):
         with venn.Fleet(young, tmp_path, prior=shared(), open=2, **more) as fleet:
-            for key, x, label in zip(keys[at : at + 15], X[at:], y[at:], strict=False):
+            for key, x, label in zip(keys[at : at + 10], X[at:], y[at:], strict=False):
                 assert np.array_equal(whole.predict_one(key, x).proba, fleet.predict_one(key, x).proba)
                 whole.learn_one(key, x, label)
                 fleet.ask(key, x)
                 fleet.answer(key, fleet.pending(key)[0], label)
-            if at == 15:
+            if at == 10:
                 die(fleet)
     with venn.Fleet(young, tmp_path, prior=shared(), **more) as fleet:
         assert {key: one[0] for key, one in state_of(fleet).items()} == {k: v[0] for k, v in state_of(whole).items()}
@@ -245,7 +245,7 @@ def test_young_keys_begin_with_the_shared_model(tmp_path):
             fleet.learn_many(["new", "key 1"], X[:2], y[:2])
             raise KeyError
         assert checkpoint.pack(fleet._prior) == before
-    other = venn.predictors.ExpertMixture([venn.predictors.Refits(("no", "yes"), first=16)])
+    other = venn.predictors.ExpertMixture([venn.predictors.Refits(("no", "yes"), first=11)])
     with pytest.raises(JournalError, match="prior must be that of the folder"):
         venn.Fleet(young, tmp_path, prior=other)
     with pytest.raises(TypeError, match="make must return a Forecaster"):
@@ -261,7 +261,7 @@ def test_keys_that_calibrate_a_given_classifier(tmp_path):
 
     whole, rng = venn.Fleet(given), np.random.default_rng(8)
     with venn.Fleet(given, tmp_path, open=1) as fleet:
-        for x in rng.random((24, 1)):
+        for x in rng.random((12, 1)):
             for key in ("a", "b"):
                 assert np.array_equal(fleet.predict_one(key, x).proba, whole.predict_one(key, x).proba)
                 fleet.learn_one(key, x, "yes" if x > 0.5 else "no")

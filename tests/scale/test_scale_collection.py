@@ -1,8 +1,5 @@
 """Collections: what processes make of blocks, merged, is what one process makes of the whole."""
 
-import json
-import os
-import signal
 import threading
 from functools import partial
 from pathlib import Path
@@ -19,6 +16,7 @@ import dask.array as da
 import dask.dataframe as dd
 from distributed import Client
 from naive.merging import alike
+from scale_blocks import CLASSES, Odd, Slopes, deadly, failing, rows
 
 import venn
 from venn.monitors.scorecard import Scorecard
@@ -28,18 +26,7 @@ from venn.predictors.inductive_conformal import InductiveConformal
 from venn.scale.collection import FAN, WINDOW, calibrate, score, score_block
 
 pytestmark = pytest.mark.usefixtures("patient_nannies")
-CLASSES = ["no", "perhaps", "yes"]
-
-
-def rows(i, n=40):
-    """Block i: objects full of ties, and their labels."""
-    rng = np.random.default_rng(i)
-    X = rng.integers(-3, 4, (n, 2)) / 2.0
-    noise = rng.normal(0, 0.7, n)
-    return X, np.array(CLASSES)[np.digitize(X[:, 0] + noise, [-0.5, 0.5])]
-
-
-SCORER = venn.FrozenScorer(LinearSVC(dual="auto", random_state=0).fit(*rows(1000, 200)))
+SCORER = venn.FrozenScorer(Slopes())
 MODELS = {
     "counts": lambda: InductiveVenn(SCORER, venn.taxonomies.TopTwo()),
     "bag": lambda: InductiveVenn(SCORER, venn.taxonomies.AdaptiveMarginBins()),
@@ -163,7 +150,7 @@ def said_of(model, X):
         (np.zeros((6, 2)), None, "X must be a dask collection or an iterable"),
         (3, None, "X must be a dask collection or an iterable"),
         ([(np.zeros((1, 2)), ["no"]), (np.zeros((1, 2)), ["never"])], None, "partition 1: .*'never'"),
-        ([(np.full((1, 2), np.nan), ["no"])], None, "partition 0: X must be finite"),
+        ([(np.full((1, 2), np.nan), ["no"])], None, "partition 0: scores must be finite"),
         ([(np.zeros((2, 2)), ["no"])], None, "partition 0: y must hold a label for each of 2 rows"),
         (dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1), "b", "partition 0: y must be a column of X"),
         ([(pd.DataFrame({"a": [1.0]}), "b")], None, "partition 0: y must be a column of X"),
@@ -183,24 +170,6 @@ def test_what_does_not_fit_is_refused(work, X, y, says):
     with pytest.raises((TypeError, ValueError), match=f"^{says}"):
         work(model, X, y)
     assert said(model) == before
-
-
-class Odd(RuntimeError):
-    """An error that cannot be made of a text."""
-
-    def __init__(self, code, text):
-        super().__init__(code, text)
-
-
-def failing(how):
-    """A block that cannot be made."""
-    if how == "json":
-        json.loads("{")
-    elif how == "bytes":
-        b"\xff".decode()
-    elif how == "file":
-        Path("/nowhere/at/all").read_text()
-    raise Odd(7, "no such luck")
 
 
 FAILURES = {
@@ -281,18 +250,6 @@ def test_no_block_on_processes_gives_a_new_one(client):
     found = calibrate(model, [], client=client)
     found.learn_many(*rows(3, 200))
     assert said(model) == before != said(found)
-
-
-def deadly(folder, i):
-    """Block i; the first time that block 5 is made its process dies."""
-    (folder / f"{i}-{os.getpid()}").touch()
-    try:
-        if i == 5:
-            (folder / "dead").touch(exist_ok=False)
-            os.kill(os.getpid(), signal.SIGKILL)
-    except FileExistsError:
-        pass
-    return rows(i)
 
 
 def test_a_killed_process_changes_nothing(client, tmp_path):

@@ -73,7 +73,7 @@ KINDS = ("walk", "regimes", "adversary", "late adversary", "bursts", "constant",
 @pytest.mark.parametrize(("kind", "H"), [*itertools.product(KINDS, (1, 24)), ("late adversary", 168), ("gaps", 168)])
 def test_errors_stay_within_their_bound_on_any_series(kind, H):
     levels = MovingLevels(H)
-    n = 1200 if H < 100 else 500
+    n = 700 if H < 100 else 500
     told_of, values = [], []
     ledgers, band = [naive.Ledger(EPSILONS, 0.01) for _ in range(H)], naive.Ledger(EPSILONS, 0.01)
     rows = range(H) if H < 100 else range(0, H, 20)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from browsing import Viewer, browser, chromium, served  # noqa: F401
 from river import evaluate, metrics
 
 import venn
@@ -13,8 +12,6 @@ from venn.series import NextValue
 from venn.show.page import charts
 from venn.show.page.feed import FollowedRun
 from venn.show.page.page import render
-
-# ruff: noqa: F811
 
 
 def values(n):
@@ -123,17 +120,6 @@ def test_before_a_whole_path_has_come_there_is_none_before(tmp_path):
     assert found["came"] == [*map(rounded, values(2)), None, None, None]
     assert "before_median" not in found
     assert len(charts.of_predictor(run, "NextValue", "chosen", "ahead")["accuracy"]) == 2
-
-
-def test_the_fan_is_drawn_in_the_browser(browser, served):
-    told_of(60, served.path)
-    viewer = Viewer(browser, served.url)
-    viewer.waits_for("as said before")
-    place = viewer.page.locator("[data-chart=accuracy] svg[role=img]").first
-    place.wait_for()
-    assert place.locator("path.band").count() == 4
-    assert viewer.page.locator("[data-chart=accuracy] svg[role=img]").count() == 2
-    viewer.page.close()
 
 
 @pytest.mark.parametrize(

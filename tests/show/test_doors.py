@@ -3,12 +3,10 @@
 import http.client
 import json
 import socket
-import threading
 from contextlib import ExitStack, suppress
 from types import SimpleNamespace
 
 import pytest
-from browsing import PATIENCE, Viewer, browser, chromium  # noqa: F401
 from page_cases import HOSTILE, write
 
 from venn.online.watch import Watch
@@ -16,8 +14,6 @@ from venn.show.metrics import of_metrics
 from venn.show.page.feed import Feed
 from venn.show.page.page import Page
 from venn.show.server import SECONDS, Door, is_loopback, serving
-
-# ruff: noqa: F811
 
 TOKEN = "a-token_of.more~than-16"
 PORT = 5006
@@ -358,106 +354,3 @@ def test_an_error_of_the_page_makes_one_line_and_it_goes_on(capfd):
             assert asked(port, "/", [("Host", f"localhost:{port}")]).status == 500
     assert lines == ["page: a request that cannot be answered: ZeroDivisionError: division by zero"]
     assert capfd.readouterr().err == ""
-
-
-# -------------------------------------------------------------------- in a browser
-
-
-def tried(browser, url, script):
-    """Return what a script says that runs in the page at an address."""
-    page = browser.new_page()
-    page.set_default_timeout(PATIENCE)
-    answer = page.goto(url)
-    found = page.evaluate(script)
-    page.close()
-    return answer.status, found
-
-
-READS = """async (port) => {
-  const said = {};
-  for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, location.host]) {
-    for (const path of ["/", "/metrics", "/run.json", "/question.json?id=1", "/page.js"]) {
-      try { said[host + path] = (await (await fetch(`http://${host}${path}`)).text()).length > 200; }
-      catch { said[host + path] = false; }
-    }
-    said["script " + host] = await new Promise(done => {
-      const script = document.createElement("script");
-      script.src = `http://${host}/page.js`;
-      script.onload = () => done(true);
-      script.onerror = () => done(false);
-      document.body.append(script);
-    });
-    said["frame " + host] = await new Promise(done => {
-      const frame = document.createElement("iframe");
-      frame.src = `http://${host}/`;
-      frame.onload = () => {
-        let seen = false;
-        try { seen = frame.contentDocument.querySelector("header") !== null; } catch { /* another origin */ }
-        done(seen || frame.contentWindow.length > 0);
-      };
-      document.body.append(frame);
-    });
-  }
-  return said;
-}"""
-
-
-def test_a_site_whose_name_was_pointed_here_reads_nothing(browser, pages, metrics):
-    made = pages()
-    with metrics() as port:
-        for at in (made.port, port):
-            for path in ("/", "/metrics"):
-                status, said = tried(browser, f"http://evil.example:{at}{path}", "document.body.innerText")
-                assert status == 403
-                assert said.startswith("403: this server does not go by that name")
-
-
-def test_the_page_of_another_site_reads_nothing(browser, pages, metrics):
-    """It runs in the same browser, on a port of this machine, with a policy that forbids it nothing."""
-    import http.server
-
-    class Evil(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<!DOCTYPE html><body>evil")
-
-        def log_message(self, *_):
-            """Log nothing."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    made = pages()
-    with metrics() as port:
-        page = browser.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.goto(f"http://evil.example:{server.server_port}/")
-        for at in (made.port, port):
-            said = page.evaluate(READS, at)
-            own = {key for key in said if f"evil.example:{server.server_port}" in key}
-            assert {key for key in said if said[key]} - own == set()
-        page.close()
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_viewer_with_the_token_enters_once_and_stays(browser, pages):
-    made = pages(token=TOKEN)
-    page = browser.new_page()
-    page.set_default_timeout(PATIENCE)
-    complaints = []
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    assert page.goto(made.url).status == 401
-    complaints.clear()
-    page.goto("about:blank")
-    page.set_content(f'<a href="{made.url}/?token={TOKEN}">the page</a>')  # a link on another site
-    page.locator("a").click()
-    page.locator(".chart svg").first.wait_for()
-    assert page.url == f"{made.url}/", "the token is out of the address"
-    assert page.evaluate("document.cookie") == ""
-    assert TOKEN not in page.content()
-    page.reload()
-    page.locator(".chart svg").first.wait_for()
-    assert complaints == []
-    page.close()

@@ -1,10 +1,12 @@
 """The page of a run in headless Chromium, while its run goes on, dies and comes back."""
 
+import http.server
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -12,11 +14,13 @@ from base64 import b64encode
 from hashlib import sha256
 
 import pytest
-from browsing import LAST, Viewer, browser, chromium, served  # noqa: F401
+from browsing import LAST, PATIENCE, Viewer, browser, chromium, served  # noqa: F401
 from click.testing import CliRunner
 from conftest import well
 from page_cases import CLASSES, HOSTILE, STATES, Fitted, predictions, write, write_run, write_state
-from test_doors import EVIL, pages  # noqa: F401
+from serve_cases import served as service
+from test_doors import EVIL, TOKEN, metrics, pages  # noqa: F401
+from test_series_online import told_of
 
 from venn import Forecaster, Online, cli
 from venn.online.record import Record
@@ -383,3 +387,137 @@ def test_a_report_has_the_strip_and_no_search(tmp_path, browser):
     viewer.page.locator("button.id").first.click()
     assert viewer.complaints == []
     viewer.page.close()
+
+
+def test_the_fan_is_drawn_in_the_browser(browser, served):
+    told_of(60, served.path)
+    viewer = Viewer(browser, served.url)
+    viewer.waits_for("as said before")
+    place = viewer.page.locator("[data-chart=accuracy] svg[role=img]").first
+    place.wait_for()
+    assert place.locator("path.band").count() == 4
+    assert viewer.page.locator("[data-chart=accuracy] svg[role=img]").count() == 2
+    viewer.page.close()
+
+
+def test_the_page_and_the_docs_in_a_browser_under_a_path(browser, tmp_path):
+    root = "/models/churn"
+    with service(tmp_path / "run.db", root=root) as (client, _):
+        for number in range(20):
+            client.post(f"{root}/ask", json={"id": f"k{number}", "x": [number % 3 - 1.0, 1.0]})
+            client.post(f"{root}/answer", json={"id": f"k{number}", "y": ("no", "yes")[number % 2]})
+        url = f"{client.base_url}".rstrip("/") + root
+        viewer = Viewer(browser, f"{url}/")
+        viewer.shows(asked=20, answered=20)
+        viewer.page.locator("#search input").fill("k7")
+        viewer.page.locator("#search button").click()
+        viewer.waits_for("k7")
+        viewer.page.goto(f"{url}/docs")
+        viewer.waits_for("POST /ask")
+        assert viewer.page.evaluate("getComputedStyle(document.querySelector('.card')).display") != "inline"
+        viewer.page.get_by_role("link", name="the page of the run").click()
+        viewer.shows(asked=20)
+        viewer.is_clean(url)
+        viewer.page.close()
+
+
+# ------------------------------------------------------------- what other sites read
+
+
+def tried(browser, url, script):
+    """Return what a script says that runs in the page at an address."""
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    answer = page.goto(url)
+    found = page.evaluate(script)
+    page.close()
+    return answer.status, found
+
+
+READS = """async (port) => {
+  const said = {};
+  for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, location.host]) {
+    for (const path of ["/", "/metrics", "/run.json", "/question.json?id=1", "/page.js"]) {
+      try { said[host + path] = (await (await fetch(`http://${host}${path}`)).text()).length > 200; }
+      catch { said[host + path] = false; }
+    }
+    said["script " + host] = await new Promise(done => {
+      const script = document.createElement("script");
+      script.src = `http://${host}/page.js`;
+      script.onload = () => done(true);
+      script.onerror = () => done(false);
+      document.body.append(script);
+    });
+    said["frame " + host] = await new Promise(done => {
+      const frame = document.createElement("iframe");
+      frame.src = `http://${host}/`;
+      frame.onload = () => {
+        let seen = false;
+        try { seen = frame.contentDocument.querySelector("header") !== null; } catch { /* another origin */ }
+        done(seen || frame.contentWindow.length > 0);
+      };
+      document.body.append(frame);
+    });
+  }
+  return said;
+}"""
+
+
+def test_a_site_whose_name_was_pointed_here_reads_nothing(browser, pages, metrics):
+    made = pages()
+    with metrics() as port:
+        for at in (made.port, port):
+            for path in ("/", "/metrics"):
+                status, said = tried(browser, f"http://evil.example:{at}{path}", "document.body.innerText")
+                assert status == 403
+                assert said.startswith("403: this server does not go by that name")
+
+
+def test_the_page_of_another_site_reads_nothing(browser, pages, metrics):
+    """It runs in the same browser, on a port of this machine, with a policy that forbids it nothing."""
+
+    class Evil(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!DOCTYPE html><body>evil")
+
+        def log_message(self, *_):
+            """Log nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    made = pages()
+    with metrics() as port:
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"http://evil.example:{server.server_port}/")
+        for at in (made.port, port):
+            said = page.evaluate(READS, at)
+            own = {key for key in said if f"evil.example:{server.server_port}" in key}
+            assert {key for key in said if said[key]} - own == set()
+        page.close()
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_viewer_with_the_token_enters_once_and_stays(browser, pages):
+    made = pages(token=TOKEN)
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    complaints = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    assert page.goto(made.url).status == 401
+    complaints.clear()
+    page.goto("about:blank")
+    page.set_content(f'<a href="{made.url}/?token={TOKEN}">the page</a>')  # a link on another site
+    page.locator("a").click()
+    page.locator(".chart svg").first.wait_for()
+    assert page.url == f"{made.url}/", "the token is out of the address"
+    assert page.evaluate("document.cookie") == ""
+    assert TOKEN not in page.content()
+    page.reload()
+    page.locator(".chart svg").first.wait_for()
+    assert complaints == []
+    page.close()

@@ -5,21 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from test_rueping import one_thread  # noqa: F401
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
 from benitez_pena import answers, constrained, control, machines, published, sets, study, tables  # noqa: E402
 from benitez_pena.methods import ALL, BOUNDED, PAPER, RESAMPLED, methods  # noqa: E402
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small matrices: threads that wait for each other take longer than one alone."""
-    with threadpool_limits(1):
-        yield
-
 
 # The paper -------------------------------------------------------------------------------------------
 
