@@ -120,7 +120,8 @@ def undrawn():
     """Write empty figures: most of what a short command takes is drawing. `undrawn.undo()` draws again."""
     from venn.show import plot
 
-    def drawn(*_, path, **__):
+    def drawn(form, *given, **named):
+        path = form.bind(*given, **named).arguments["path"]
         figure = plot.blank(1, 1)  # or says what figures need
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).touch()
@@ -128,7 +129,7 @@ def undrawn():
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("curves", "errors", "martingales", "p_values", "reliability"):
-            patch.setattr(plot, name, drawn)
+            patch.setattr(plot, name, functools.partial(drawn, inspect.signature(getattr(plot, name))))
         yield patch
 
 
