@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from venn.monitors.key_evidence import e_bh, holm
-from venn.parameters import fraction, integer
+from venn.parameters import fraction, integer, path_of
 from venn.scale.fleet_store import KeyRow, read_rows
 
 RATE = 0.1  # share of wrong names among the named, by default
@@ -137,7 +137,7 @@ def fleet_verdict(
     ...     print(fleet_verdict(folder))
     No key of 2 is known to have changed.
     """
-    return verdict_of(read_rows(folder), rate, ever, most)
+    return verdict_of(read_rows(path_of("folder", folder)), rate, ever, most)
 
 
 def columns_of(rows: Sequence[KeyRow]) -> dict[str, Any]:
