@@ -156,15 +156,36 @@ def rank_columns(held, n, x, tau, ps):  # type: ignore[no-untyped-def]
     tau : float in [0, 1]
     ps : (d,) float64, changed in place
     """
-    for j in range(x.shape[0]):
-        row = held[j]
+    late = np.empty((len(x), 1))
+    rank_late(held, n, late, 0, x, tau, ps)
+    join_late(held, n, late, 1)
+
+
+@compiled
+def rank_late(held, n, late, m, x, tau, ps):  # type: ignore[no-untyped-def]
+    """Do the same among n numbers and m later ones, ascending in `late`, where each is kept: it has room for it."""
+    for j in range(len(x)):
+        row, new = held[j], late[j]
         value = x[j] if x[j] == x[j] else np.inf
-        first = reaching(row, 0, n, value)
-        last = beyond(row, first, n, value)
-        ps[j] = (n - last + tau * (last - first + 1)) / (n + 1)
-        for later in range(n, last, -1):
-            row[later] = row[later - 1]
-        row[last] = value
+        first, place = reaching(row, 0, n, value), reaching(new, 0, m, value)
+        last = beyond(row, first, n, value) + beyond(new, place, m, value)
+        ps[j] = (n + m - last + tau * (last - first - place + 1)) / (n + m + 1)
+        for later in range(m, place, -1):
+            new[later] = new[later - 1]
+        new[place] = value
+
+
+@compiled
+def join_late(held, n, late, m):  # type: ignore[no-untyped-def]
+    """Put m numbers of each row of `late` among the n in `held`: each of these moves once, not once for each number."""
+    for j in range(len(late)):
+        row, new, end = held[j], late[j], n
+        for q in range(m - 1, -1, -1):
+            place = beyond(row, 0, end, new[q])
+            for i in range(end - 1, place - 1, -1):
+                row[i + q + 1] = row[i]
+            row[place + q] = new[q]
+            end = place
 
 
 @compiled

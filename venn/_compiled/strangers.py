@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from venn._compiled.jit import compiled
-from venn._compiled.martingales import bet, jump, rank_columns, shiryaev_roberts_after
+from venn._compiled.martingales import bet, join_late, jump, rank_late, shiryaev_roberts_after
 
 TILE = 512  # objects whose distances are made at a time: they stay in the processor's cache
+FEW = 32  # objects of which most often none has the new one among its nearest, which the processor sees in one go
 
 
 @compiled
@@ -49,12 +50,17 @@ def join(objects, near, strange, n, x, tau):  # type: ignore[no-untyped-def]
                 apart[i] += (column[i] - value) * (column[i] - value)
         for i in range(size):
             apart[i] = np.sqrt(apart[i])
-        for i in range(size):
+        farthest = near[k - 1, start : start + size]
+        for few in range(0, size, FEW):
+            end, own, some = min(few + FEW, size), near[k - 1, n], False
+            for i in range(few, end):
+                some |= (apart[i] < farthest[i]) | (apart[i] < own)
             # Only those change that have the new one among their nearest.
-            if apart[i] < near[k - 1, start + i]:
-                strange[start + i] = insert(near, start + i, apart[i])
-            if apart[i] < near[k - 1, n]:
-                strange[n] = insert(near, n, apart[i])
+            for i in range(few, end if some else few):
+                if apart[i] < farthest[i]:
+                    strange[start + i] = insert(near, start + i, apart[i])
+                if apart[i] < near[k - 1, n]:
+                    strange[n] = insert(near, n, apart[i])
     for j in range(len(x)):
         objects[j, n] = x[j]
     greater, equal = 0, 1
@@ -117,11 +123,12 @@ def watch_objects(rows, placed, taus, crowd, n, bets, logs, columns, held, named
     ps : (m,) float64
         Gets p-values, NaN where there is none.
     """
-    for i in range(len(rows)):
+    late, count, rang = np.empty((len(named), len(rows))), 0, False
+    while count < len(rows) and not rang:
+        i, count = count, count + 1
         x = rows[i]
-        rang = False
         if len(named):
-            rank_columns(columns[0], held + i, x, taus[i], columns[1])
+            rank_late(columns[0], held, late, i, x, taus[i], columns[1])
             for j in range(len(named)):
                 bet(columns[2][j], columns[1][j])
                 rang |= named[j] == 0 and columns[2][j, 2] >= bound
@@ -133,9 +140,8 @@ def watch_objects(rows, placed, taus, crowd, n, bets, logs, columns, held, named
             ps[i] = join(crowd[0], crowd[1], crowd[2], n, placed[i], taus[i])
             n += 1
             rang |= jump_both(bets[0], bets[1], bets[2], logs, ps[i])
-        if rang:
-            return i + 1, True
-    return len(rows), False
+    join_late(columns[0], held, late, count)
+    return count, rang
 
 
 @compiled
