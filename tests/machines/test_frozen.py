@@ -469,6 +469,7 @@ def test_a_chosen_method_of_several_classes_is_read_whoever_reads_it(method):
         ("width", "'width': a loop over a data frame gives names of columns"),
         ({"a": 1.0}, r"the mapping \{'a': 1.0\}: give the values alone"),
         ([1.0, "Oslo"], r"'Oslo' at feature 1: encode text first, or give a fitted pipeline that does"),
+        ([1.0, None], "None at feature 1: put a fixed number in the place of each gap"),
         (np.array("Oslo"), r"array\('Oslo'"),
     ],
 )

@@ -290,7 +290,7 @@ def test_what_watches_objects_has_a_name_of_its_own_and_refuses_with_the_questio
 def test_a_gap_is_refused_with_what_to_do_and_changes_nothing(first):
     drift = Drift(AmongAll(1), first=first)
     for x in ([0.0, 1.0], [1.0, 0.0], [0.5, 0.5]):
-        with pytest.raises(ValueError, match=r"got nan at feature 1: a Drift measures distances.* fill gaps by"):
+        with pytest.raises(ValueError, match=r"got nan at feature 1: put a fixed number .*; or watch without a Drift"):
             drift.update([0.0, np.nan])
         drift.update(x)
     assert drift.n == 3

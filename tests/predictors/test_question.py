@@ -110,7 +110,7 @@ def test_each_refuses_what_it_cannot_take():
     takes = venn.FrozenScorer(HistGradientBoostingClassifier(max_iter=2).fit(X, Y))
     panel = venn.Panel(a=venn.InductiveVennAbers(takes), b=venn.InductiveVennAbers(venn.FrozenScorer(FITTED)))
     for call in (panel.predict_one, lambda x: panel.learn_one(x, "no")):
-        with pytest.raises(ValueError, match="x must be finite, got nan at feature 1"):
+        with pytest.raises(ValueError, match="x must be finite, got nan at feature 1: put a fixed number"):
             call([0.5, np.nan])
         with pytest.raises(ValueError, match="2 features"):
             call([0.5])

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from run_cases import left, shown, until
 from serve_cases import CLASSES, Threshold, conformal, forecaster, numbers, panel, served
+from sklearn.ensemble import HistGradientBoostingClassifier
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -279,7 +280,7 @@ def test_it_is_alive_before_it_is_ready_and_ready_no_longer_when_it_ends(tmp_pat
         assert "journal is being read: ask again in a second" in early.json()["error"]
         may.set()
         model.owner.wait()
-        assert client.get("/readyz").json() == {"ready": True, "why": ""}
+        assert client.get("/readyz").json() == {"ready": True}
         assert ask(client, "a").status_code == 200
         model.close()
         assert client.get("/readyz").status_code == 503
@@ -330,6 +331,9 @@ def test_behind_the_door(tmp_path):
             assert client.post(path, json={}, headers={**known, "Origin": "http://evil.example"}).status_code == 403
         assert client.get("/questions/a").status_code == 401
         assert client.get("/healthz").status_code == 200
+        probe = {"Host": "10.0.0.7:8080"}  # as Kubernetes asks: by the address of the pod, without a token
+        assert client.get("/readyz", headers=probe).json() == {"ready": True}
+        assert client.post("/readyz", headers=probe).status_code == 403
 
 
 @contextmanager
@@ -457,6 +461,22 @@ def test_columns_by_name_for_a_model_that_was_fitted_to_a_table(tmp_path):
         assert found == list(by_name.json()["predictions"]["forecast"]["probabilities"].values())
         wrong = client.post("/ask", json={"x": {"age": 0.5, "gross": 1.0}})
         assert (wrong.status_code, "gross" in wrong.json()["error"]) == (422, True)
+
+
+def test_null_in_a_list_is_a_gap_for_a_model_that_takes_gaps(tmp_path):
+    X, rng = np.random.default_rng(0).normal(size=(60, 2)), np.random.default_rng(1)
+    fitted = HistGradientBoostingClassifier(max_iter=3).fit(np.where(rng.random(X.shape) < 0.2, np.nan, X), X[:, 0] > 0)
+    told = []
+    for _ in range(2):  # after a restart, too
+        with served(tmp_path / "run.db", venn.Forecaster(scorer=fitted)) as (client, _):
+            said = ask(client, "a", (1.0, None))
+            assert said.status_code == 200
+            told.append(said.content)
+            assert ask(client, "a", (1.0, 2.0)).status_code == 409
+    assert told[0] == told[1]
+    with served(tmp_path / "other.db", venn.Forecaster(CLASSES)) as (client, _):
+        wrong = ask(client, "a", (1.0, None))
+        assert (wrong.status_code, wrong.json()["error"][:40]) == (422, "x must be finite, got nan at feature 1: ")
 
 
 def test_a_request_that_is_never_whole_happens_not_at_all(tmp_path, monkeypatch):

@@ -121,7 +121,7 @@ def test_a_line_of_the_log_that_cannot_be_said_ends_nothing(tmp_path, caplog):
 
     with both(tmp_path / "run.db", token=TOKEN, say=say) as (_, _, far):
         for _ in range(2):
-            assert received(far, request(target="/readyz", method="GET"))[9:12] == b"401"
+            assert received(far, request(target="/metrics", method="GET"))[9:12] == b"401"
         until(lambda: "BrokenPipeError" in caplog.text)
         assert received(far, request(target="/healthz", method="GET"))[9:12] == b"200"
 

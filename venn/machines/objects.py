@@ -134,6 +134,7 @@ def clean_row(x: Any, features: int | None, names: tuple[str, ...] | None = None
         return table
 
 
+FILL = "put a fixed number in the place of each gap, as streams.Numeric(fill=0) does for a table"
 ENCODE = "encode text first, or give a fitted pipeline that does so: FrozenScorer(pipe) takes rows of its table"
 
 
@@ -148,7 +149,8 @@ def clean_object(x: Any, features: int | None, missing: bool = False) -> Floats:
     if not all_finite(clean):
         where = np.flatnonzero(~known(clean, missing))
         if len(where):
-            raise ValueError(f"x must be finite, got {clean[where[0]]} at feature {where[0]}")
+            value, j = clean[where[0]], where[0]
+            raise ValueError(f"x must be finite, got {value} at feature {j}{f': {FILL}' if np.isnan(value) else ''}")
         clean[np.isnan(clean)] = np.nan  # those of other bits too
     return clean
 
@@ -212,8 +214,8 @@ def _strange(x: Any) -> str:
         return f"the mapping {x!r}: give the values alone, list(x.values()), always in the same order"
     if isinstance(x, Iterable) and not (isinstance(x, np.ndarray) and not x.ndim):
         for j, value in enumerate(x):
-            if isinstance(value, str):
-                return f"{value!r} at feature {j}: {ENCODE}"
+            if isinstance(value, str) or value is None:
+                return f"{value!r} at feature {j}: {FILL if value is None else ENCODE}"
     return repr(x)
 
 

@@ -67,10 +67,7 @@ def measured(x: Any, features: int | None) -> Any:
         numbers = array_of(x)
         if numbers.dtype.kind != "f" or not np.isnan(numbers).any():
             raise
-        raise ValueError(
-            f"{error}: a Drift measures distances, which a gap has not: fill gaps by a fixed rule before they are "
-            "asked about, or watch without a Drift"
-        ) from None
+        raise ValueError(f"{error}; or watch without a Drift: it measures distances, which a gap has not") from None
 
 
 def is_row(x: Any) -> bool:

@@ -19,7 +19,7 @@ from venn.serving.describe import docs, openapi
 from venn.serving.messages import Readers, Wrong, has_values, read_event, read_json, refused, within
 from venn.serving.owner import ANSWER, ASK, LOOK, MOST, PATH, Busy, EventReply, Job, ModelEvent, RunOwner
 from venn.show.door import HTML, Reply, Routes
-from venn.show.guard import ASGI, Give, Guard, Receive, Scope, Send
+from venn.show.guard import ASGI, READY, Give, Guard, Receive, Scope, Send
 from venn.show.metrics import of_metrics
 from venn.show.page.feed import NUMBER, Feed
 from venn.show.page.page import POLICY, Page
@@ -65,7 +65,7 @@ class ServedModel:
                 Route("/ask", Address({"POST": partial(self._many, ASK)})),
                 Route("/answer", Address({"POST": partial(self._many, ANSWER)})),
                 *([Route("/path", Address({"GET": self._path}))] if self.series else ()),
-                Route("/readyz", Address({"GET": self._ready})),
+                Route(READY, Address({"GET": self._ready})),
                 Route("/openapi.json", Address({"GET": self._openapi})),
                 Route("/docs", Address({"GET": self._docs})),
                 *self._beside(),
@@ -206,8 +206,8 @@ class ServedModel:
     async def _ready(self, scope: Scope, receive: Receive) -> Reply:
         """Return whether the journal is read."""
         self.owner.start()
-        trouble = self.owner.trouble
-        return Reply(JSON, msgspec.json.encode({"ready": not trouble, "why": trouble}), {}, 503 if trouble else 200)
+        ready = not self.owner.trouble
+        return Reply(JSON, msgspec.json.encode({"ready": ready}), {}, 200 if ready else 503)
 
     # ------------------------------------------------------------------ what there is
 

@@ -75,13 +75,13 @@ def openapi(name: str, example: Mapping[str, Any], root: str, series: bool = Fal
         "/": {"get": _read("The page of the run, for a browser", "200")},
         "/metrics": {"get": _read("Its figures, for Prometheus", "200")},
         "/healthz": {"get": _read("Whether the server answers; nobody is refused", "200")},
-        "/readyz": {"get": _read("Whether the journal is read", "200 503")},
+        "/readyz": {"get": _read("Whether the journal is read; nobody is refused", "200 503")},
         f"/v2/models/{name}/infer": {"post": _posted("Ask, by the Open Inference Protocol", {"type": "object"}, infer,
                                                      {"type": "object"}, "Ids stand in the parameters; labels come by "
                                                      "/answer.", "200 409 413 422 429 503")},
         f"/v2/models/{name}": {"get": _read("What the protocol says of the model", "200")},
         "/v2/health/live": {"get": _read("Whether the server answers", "200")},
-        "/v2/health/ready": {"get": _read("Whether the journal is read", "200 503")},
+        "/v2/health/ready": {"get": _read("Whether the journal is read; nobody is refused", "200 503")},
     }  # fmt: skip
     return {
         "openapi": "3.1.0",

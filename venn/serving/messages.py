@@ -15,7 +15,8 @@ from venn.serving.owner import ANSWER, ASK, ModelEvent
 LONGEST_ID = 1000  # characters
 LARGEST_INT = int(sys.float_info.max)
 WRONG = (ValueError, TypeError, ArithmeticError, RecursionError)  # errors that bad content of a request raises
-FINE = {float, str, type(None)}  # values of a list that need no closer look
+GAP = type(None)  # JSON has no NaN
+FINE = {float, str, GAP}  # values of a list that need no closer look
 KEYS = {ASK: ("id", "x"), ANSWER: ("id", "y")}
 #: Finds in an error sentence of the library the place in the message: x[3], or x, feature 'age'.
 PLACE = re.compile(r"(id|x|y)\b(?:\[(\d+)\]|, feature (?:'([^']*)'|\"([^\"]*)\"))?")
@@ -40,11 +41,11 @@ class PlainReaders:
     """Take objects and labels as JSON holds them: the model says what it takes."""
 
     def point(self, x: Any) -> Any:
-        """Return the object."""
+        """Return the object; beside numbers alone null is a gap, NaN."""
         if not isinstance(x, list | dict) or not x:
             raise ValueError(f"x must be a list of values, or an object from name to value, got {_short(x)}")
-        if isinstance(x, list) and not set(map(type, x)) - FINE:
-            return x
+        if isinstance(x, list) and not (kinds := set(map(type, x))) - FINE:
+            return x if str in kinds or GAP not in kinds else [nan if value is None else value for value in x]
         for name, value in x.items() if isinstance(x, dict) else enumerate(x):
             place = f"x, feature {name!r}" if isinstance(name, str) else f"x[{name}]"
             if isinstance(value, list | dict | bool):
@@ -69,7 +70,8 @@ class ValueReaders(PlainReaders):
         """Return the covariates of all steps, one after another."""
         if isinstance(x, list) and x and isinstance(x[0], list):
             return [one for row in x for one in self.point(row)]
-        for place, one in enumerate(super().point(x)):
+        super().point(x)
+        for place, one in enumerate(x):
             if not isinstance(one, int | float):
                 raise ValueError(f"x[{place}] must be a number, got {_short(one)}: covariates are lists of numbers")
         return x

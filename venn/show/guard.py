@@ -12,7 +12,9 @@ from venn.show.seldom import Seldom, plain
 LONGEST = 200  # letters of a line of the log
 ENTERED = b'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=./"><title>venn</title>\n'
 METHODS = "GET, HEAD, OPTIONS"
-HEALTH = "/healthz"  # whether the server answers, for whoever keeps it running: it says nothing else, to anybody
+# Anybody may ask these, and hears nothing else: whoever keeps a server running knows no token.
+HEALTH = "/healthz"  # whether the server answers
+READY = "/readyz"  # whether the app may be asked, if it has that address
 FAILED = Refusal(500, "500: this cannot be answered now")
 GUARDED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 GUARDED.append((b"cache-control", b"no-store"))
@@ -68,7 +70,8 @@ def path_in(scope: Scope) -> str:
 class Guard:
     """Middleware: lets in whom a door lets in, and gives every answer the headers that keep others out.
 
-    Whoever asks for `HEALTH` hears that the server answers. An error of the app makes one line, and 500.
+    Whoever asks for `HEALTH` hears that the server answers, and the app answers `READY` to anybody. An error of the app
+    makes one line, and 500.
 
     Parameters
     ----------
@@ -131,10 +134,11 @@ class Guard:
         if root:
             scope = {**scope, "venn.root": root}
         found = path_in(scope)
-        if found == HEALTH and scope["method"] in ("GET", "HEAD"):
+        probed = scope["method"] in ("GET", "HEAD")
+        if found == HEALTH and probed:
             await answer(send, Reply(TEXT, b"ok\n"))
             return
-        if self._door is not None:
+        if self._door is not None and not (found == READY and probed):
             said = self._refusal(self._door, scope, found)
             if said is not None:
                 await answer(send, said)
