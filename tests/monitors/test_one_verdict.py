@@ -61,7 +61,9 @@ def test_all_doors_say_the_same_of_a_forecaster(run):
     verdict = online.verdict()
     assert verdict.state == "changed"
     assert abs(verdict.since - FLIP) < 20
-    assert replace(online.panel.verdict(), at=verdict.at) == verdict, "but the model knows no times and ids"
+    assert replace(online.panel.verdict(), at=verdict.at, heard=verdict.heard) == verdict, (
+        "but the model knows no times and ids"
+    )
     said = [verdict]
     with Watch(path) as watch:
         said.append(watch.verdict())

@@ -233,7 +233,7 @@ def _episode(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
     """Return an episode made of sightings, in the order of first alarms; `after` are the moments of later alarms."""
     best = min(seen, key=lambda one: (one.sees == "objects" and one.case.change.earlier, one.rang.when))
     kinds = list(dict.fromkeys(one.case.kind for one in seen if one.case.kind))
-    began = [one for one in seen if one.anew is not None and one.sees == "predictions"]
+    began = [one.anew for one in seen if one.anew is not None and one.sees == "predictions"]
     ends = [one.ended for one in seen]
     ended = max(ends, key=lambda one: one.when) if all(one is not None for one in ends) else None  # type: ignore
     how = ""
@@ -247,11 +247,8 @@ def _episode(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
         tuple(dict.fromkeys(name for one in seen for name in one.case.columns)),
         tuple(dict.fromkeys(name for one in seen for name in one.case.classes)),
         seen[0].case.reason, sum(one.case.alarms for one in seen),
-        f"{ANEW}{_heard(began[0].anew)}" if began else NOTHING_DONE, ended, how,
-        any(one.sees not in (OF_OBJECTS, "examples") for one in seen), began[0].anew if began else None,
+        f"{ANEW}{began[0].heard}" if began else NOTHING_DONE, ended, how,
+        any(one.sees not in (OF_OBJECTS, "examples") for one in seen), began[0] if began else None,
     )  # fmt: skip
 
 
-def _heard(at: Any) -> Moment | str:
-    """Return the last question that was asked before a label came."""
-    return at if at.when == at.number else f"question number {at.when}"

@@ -107,6 +107,11 @@ class Moment:
         """How many questions had been asked by then."""
         return self.number if self.asked is None else self.asked
 
+    @property
+    def heard(self) -> str:
+        """The last question that was asked before its label came, in words."""
+        return str(self) if self.when == self.number else f"question number {self.when}"
+
     def __str__(self) -> str:
         which = f"question {self.number if self.id is None else self.id}"
         if self.time is None:
@@ -157,6 +162,8 @@ class Verdict:
         What may be done, if there is something.
     rang : int or None
         Of a change, the step of its first alarm: of several predictors the first that rang speaks.
+    heard : str
+        The last question before `anew`, in words, where a run knows it.
 
     Examples
     --------
@@ -184,6 +191,7 @@ class Verdict:
     at: Moment | None = None
     advice: str = ""
     rang: int | None = None
+    heard: str = ""
 
     def __str__(self) -> str:
         return f"{self.predictor}: {self.sentence}" if self.predictor else self.sentence
@@ -208,7 +216,8 @@ class Verdict:
         if self.state == DOUBTFUL and self.evidence in (OF_OBJECTS, OF_CLASSES):
             told = f"Look at the source{since}: {OF_WHAT[self.evidence]} are not like before."
         if self.state == CHANGED and (self.anew or 0) >= (self.since or 1):
-            told = f"Rely on it only after step {self.anew}, where it began anew. Changed{since}{numbers}."
+            after = self.heard or f"step {self.anew}"
+            told = f"Rely on it only after {after}, where it began anew. Changed{since}{numbers}."
             told = told.replace("the last ", "")
         advice = self.advice
         if self.state == CHANGED and not self.anew and lately is not None and lately.better:
@@ -227,7 +236,7 @@ class Verdict:
 
     def plain(self) -> dict[str, Any]:
         """Return all present fields and the sentence as JSON; `of` makes the verdict again."""
-        optional = ("kind", "anew", "lately", "at", "advice", "rang")
+        optional = ("kind", "anew", "lately", "at", "advice", "rang", "heard")
         found = {name: value for name, value in asdict(self).items() if name not in optional or value}
         found |= {} if self.lately is None else {"lately": list(self.lately)}
         return found | {"sentence": self.sentence}

@@ -451,6 +451,9 @@ class Run:
             verdict = replace(verdict, at=self._moment({name: one}, name, counts, verdict.since))
         if not isinstance(one, Monitor):
             return verdict
+        if verdict.anew:
+            anew = self._moment({name: one}, name, ANSWERS, verdict.anew)
+            verdict = replace(verdict, heard="" if anew.time is None else anew.heard)
         if verdict.state == USELESS:  # it may have begun anew because of a change that others have seen
             lately = [each.first for each in self.episodes() if each.claims]
             verdict = replace(verdict, at=lately[-1] if lately else verdict.at)
