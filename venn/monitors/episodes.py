@@ -250,5 +250,3 @@ def _episode(number: int, seen: list[Sighting], after: list[Moment]) -> Episode:
         f"{ANEW}{began[0].heard}" if began else NOTHING_DONE, ended, how,
         any(one.sees not in (OF_OBJECTS, "examples") for one in seen), began[0] if began else None,
     )  # fmt: skip
-
-
