@@ -92,6 +92,9 @@ def test_the_table_is_printed_though_the_record_cannot_be_kept(run, monkeypatch)
     assert lost.exit_code == 1
     assert lost.stderr.splitlines()[-1].startswith("Error: --out must be a place that can be written, got runs/car: No")
     assert lost.stdout.splitlines() == [line for line in kept.stdout.splitlines() if "wrote runs/car/" not in line]
+    watched = run("monitor", "car", "--steps", 40, "--predictors", "leave_one_out", "--out", "here")
+    assert watched.exit_code == 1
+    assert watched.stdout.splitlines()[-1].startswith("verdict: ")
 
 
 @pytest.mark.parametrize("command", ["replay", "monitor"])

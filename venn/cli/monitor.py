@@ -104,14 +104,17 @@ def monitor(data: str, config: Config) -> None:
         if as_json:
             found = snapshots | {EPISODES: [one.plain() for one in episodes_of(monitors)]}
             click.echo(json.dumps(finite(found), allow_nan=False))
-        if out is not None:
-            with writing("--out", out):
-                record.save(out / "record.npz")
-                (out / "snapshots.json").write_text(json.dumps(finite(snapshots), allow_nan=False, indent=1) + "\n")
-            written = [out / "record.npz", out / "snapshots.json", *chosen.drawn(record, out / "record.npz")]
-            say(f"wrote {out}/: {', '.join(path.name for path in written)}")
         verdict = overall(snapshots)
-        conclude(verdict, say)
+        try:
+            if out is not None:
+                with writing("--out", out):
+                    record.save(out / "record.npz")
+                    told = json.dumps(finite(snapshots), allow_nan=False, indent=1)
+                    (out / "snapshots.json").write_text(f"{told}\n")
+                written = [out / "record.npz", out / "snapshots.json", *chosen.drawn(record, out / "record.npz")]
+                say(f"wrote {out}/: {', '.join(path.name for path in written)}")
+        finally:  # the disk may be full
+            conclude(verdict, say)
     if status:
         click.get_current_context().exit(status)
     _end(verdict)
