@@ -321,7 +321,7 @@ def pool_loss(logs, codes, exponents, biases, by_exponent, by_bias):  # type: ig
 
 
 # ------------------------------------------------------------------------------------------------------------ learners
-# What the parts of a stack say of n objects, see `venn.machines.stack`: to the bit as numpy computes it.
+# What the parts of a stack say of n objects: see `venn.machines.stack`. Nothing is rounded otherwise than by numpy.
 
 
 @plainly
