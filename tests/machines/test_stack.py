@@ -13,7 +13,6 @@ from sklearn.naive_bayes import GaussianNB
 
 import venn
 from venn._compiled.mixture import sum_of
-from venn._compiled.scorecard import linear_scores
 from venn.machines import Bank, Mixture, MultiscaleLaplacian, NotConverged, Stack, stack, trees
 from venn.machines.stack import Fit, Learners, fitted_pool, kernel_rows, odds, ridge
 from venn.machines.trees import FlatTrees
@@ -175,13 +174,12 @@ def test_a_block_says_of_rare_classes_beside_many_what_rows_say_alone():
 @pytest.mark.parametrize("c", [3, 10, 20])
 def test_parts_are_put_together_as_numpy_does(c):
     X, learners = many_classes(c)
-    Z, k = learners.place(X), len(learners.present)
-    scores = np.empty((len(Z), k))
-    linear_scores(Z, learners._weights, learners._constants, scores)
+    Z = learners.place(X)
+    scores = Z @ learners.coefficients[:, :-1].T + learners.coefficients[:, -1]
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     plain = all_heard(learners).answers(X)
-    np.testing.assert_allclose(plain[2], learners.of_all(shares), rtol=1e-13)
+    np.testing.assert_allclose(plain[2], learners.of_all(shares), rtol=1e-12)
     np.testing.assert_array_equal(plain[0], learners.of_all(learners.forest.proba(Z)))
     logs = learners.powers[:, None, None] * stack.logarithms(plain)
     powered = np.exp(logs - logs.max(axis=2, keepdims=True))

@@ -260,7 +260,7 @@ class Learners(Saved):
         return full
 
     def to_powers(self, said: Floats) -> Floats:
-        """Take the (3, n, c) answers of the parts to their powers, and return them; NaN for a part that counts nothing."""
+        """Take the (3, n, c) answers of the parts to their powers, and return them; NaN where one counts nothing."""
         if self.powers.tolist() != PLAIN:
             raise_to_powers(said, self.powers, FLOOR)
         return said
