@@ -171,6 +171,15 @@ def test_a_block_says_of_rare_classes_beside_many_what_rows_say_alone():
     np.testing.assert_array_equal(learners.answers(X), alone)
 
 
+@pytest.mark.parametrize("name", ["forest", "boosted"])
+def test_trees_of_other_classes_are_refused(name):
+    (X, y), (_, other) = examples(60, 3), examples(60, 2)
+    trees = getattr(Learners.fitted(X, other, 2), name)
+    mixed = Learners.made_of(Learners.fitted(X, y, 3).parameters | {name: trees})
+    with pytest.raises(ValueError, match="forest, extra and boosted must be of 3 classes, got others"):
+        mixed.answers(X[:1])
+
+
 @pytest.mark.parametrize("c", [3, 10, 20])
 def test_parts_are_put_together_as_numpy_does(c):
     X, learners = many_classes(c)

@@ -369,6 +369,11 @@ def logarithm(share, floor, c):  # type: ignore[no-untyped-def]
 def learners_say(by_forest, by_extra, boosted, scores, present, said):  # type: ignore[no-untyped-def]
     """Set said (3, n, c) to the probabilities of all classes by two forests, boosted trees and a regression.
 
+    Returns
+    -------
+    bool
+        Whether all say something of c classes; if not nothing is set.
+
     Parameters
     ----------
     by_forest, by_extra, boosted : (n, c) float64
@@ -377,7 +382,9 @@ def learners_say(by_forest, by_extra, boosted, scores, present, said):  # type: 
     present : (k,) int64
         Codes of the classes of the regression; it gives 0 to others.
     """
-    n, c = by_forest.shape
+    n, c = said.shape[1:]
+    if by_forest.shape[1] != c or by_extra.shape[1] != c or boosted.shape[1] != c:
+        return False
     row, first = np.empty(len(present)), len(present) - scores.shape[1]
     for t in range(n):
         for k in range(c):
@@ -390,6 +397,7 @@ def learners_say(by_forest, by_extra, boosted, scores, present, said):  # type: 
         to_shares(row)
         for k in range(len(present)):
             said[2, t, present[k]] = row[k]
+    return True
 
 
 @plainly

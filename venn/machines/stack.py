@@ -214,7 +214,8 @@ class Learners(Saved):
 
     def place(self, rows: Any) -> Floats:
         """Return (n, d) objects on the scale of the examples."""
-        return np.ascontiguousarray(self._scale.place(dense(rows), FARTHEST))
+        placed: Floats = self._scale.place(dense(rows), FARTHEST)
+        return placed
 
     def of_all(self, shares: Floats) -> Floats:
         """Return (n, c) probabilities of all classes, given those (n, k) of the classes present."""
@@ -241,7 +242,9 @@ class Learners(Saved):
         first = self._by_half(self.forest, placed) if by_forest is None else by_forest
         second = first if by_forest is not None or self.extra is None else self._by_half(self.extra, placed)
         linear_scores(placed, self._weights, self._constants, scores)
-        learners_say(first, second, self._by_boosted(placed, first, second), scores, self.present, said)
+        boosted = self._by_boosted(placed, first, second)
+        if not learners_say(first, second, boosted, scores, self.present, said):
+            raise ValueError(f"forest, extra and boosted must be of {self.c} classes, got others")
         return self.to_powers(said)
 
     def _by_half(self, trees: Any, placed: Floats) -> Floats:
