@@ -14,6 +14,7 @@ from naive.coins import coin
 
 import venn
 from venn.machines import MultiscaleRBF, Polynomial, ScaleWarning
+from venn.machines.scale import middle
 from venn.online import checkpoint
 
 CLASSES = ("a", "b", "c")
@@ -106,6 +107,19 @@ def test_values_far_out_move_no_scale_and_are_drawn_near():
     )
     assert np.allclose(one.fixed.spread, other.fixed.spread, rtol=0.35)
     assert np.abs(other.fixed.place(np.array([1e6, 0.0]))).max() < 10
+
+
+def test_rows_are_placed_as_numpy_does_and_only_those_of_as_many_columns():
+    X = np.random.default_rng(0).normal(size=(40, 3)) * [1e-3, 1.0, 1e5]
+    scale = middle(X)
+    expected = np.arcsinh((X - scale.center) / scale.spread) / scale.stretch
+    np.testing.assert_allclose(scale.place(X), expected, rtol=1e-14)
+    np.testing.assert_array_equal(scale.place(X[::2].T.copy().T, 0.5), np.clip(scale.place(X)[::2], -0.5, 0.5))
+    np.testing.assert_array_equal(scale._replace(stretch=None).place(X[3]), (X[3] - scale.center) / scale.spread)
+    gap = scale.place(np.array([np.nan, -np.inf, 0.0]), 0.5)
+    np.testing.assert_array_equal(gap[:2], [np.nan, -0.5])
+    with pytest.raises(ValueError, match="x must have 3 features, as the scale has, got 2"):
+        scale.place(X[:3, :2])
 
 
 def test_far_columns_are_scaled_without_overflow():

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import venn
+from venn._compiled.mixture import sum_of
 from venn.machines import Bank, Mixture, MultiscaleLaplacian, NotConverged, Stack, stack, trees
 from venn.machines.stack import Fit, Learners, fitted_pool, kernel_rows, odds, ridge
 from venn.machines.trees import FlatTrees
@@ -151,6 +152,52 @@ def test_a_class_of_few_examples_is_not_boosted_and_has_what_the_forest_says(mon
     np.testing.assert_allclose(said[1, :, :2], boosted.predict_proba(Z) * (1 - said[0, :, 2:3]))
     np.testing.assert_allclose(said.sum(axis=2), 1)
     assert said[1, 7, 2] > 0.1  # it has learned what the class looks like
+
+
+def many_classes(c):
+    """Return examples of c classes, the last of which comes three times, and learners of them with powers."""
+    rng = np.random.default_rng(c)
+    X, y = rng.normal(size=(40 * c, 4)), np.arange(40 * c) % (c - 1)
+    y[[5, 6, 7]] = c - 1
+    X[:, 0] += y
+    powers = np.array([1.3, 0.6, 0.0])
+    return X, Learners.made_of(Learners.fitted(X, y, c + 1).parameters | {"powers": powers})
+
+
+def test_a_block_says_of_rare_classes_beside_many_what_rows_say_alone():
+    X, learners = many_classes(12)
+    assert len(learners.often) == 11
+    alone = np.concatenate([learners.answers(row[None]) for row in X], axis=1)
+    np.testing.assert_array_equal(learners.answers(X), alone)
+
+
+@pytest.mark.parametrize("name", ["forest", "boosted"])
+def test_trees_of_other_classes_are_refused(name):
+    (X, y), (_, other) = examples(60, 3), examples(60, 2)
+    trees = getattr(Learners.fitted(X, other, 2), name)
+    mixed = Learners.made_of(Learners.fitted(X, y, 3).parameters | {name: trees})
+    with pytest.raises(ValueError, match="forest, extra and boosted must be of 3 classes, got others"):
+        mixed.answers(X[:1])
+
+
+@pytest.mark.parametrize("c", [3, 10, 20])
+def test_parts_are_put_together_as_numpy_does(c):
+    X, learners = many_classes(c)
+    Z = learners.place(X)
+    scores = Z @ learners.coefficients[:, :-1].T + learners.coefficients[:, -1]
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    plain = all_heard(learners).answers(X)
+    np.testing.assert_allclose(plain[2], learners.of_all(shares), rtol=1e-12)
+    np.testing.assert_array_equal(plain[0], learners.of_all(learners.forest.proba(Z)))
+    logs = learners.powers[:, None, None] * stack.logarithms(plain)
+    powered = np.exp(logs - logs.max(axis=2, keepdims=True))
+    powered /= powered.sum(axis=2, keepdims=True)
+    said = learners.answers(X)
+    np.testing.assert_allclose(said[:2], powered[:2], rtol=1e-13)
+    assert np.isnan(said[2]).all()
+    for row in shares:  # its order is numpy's
+        assert sum_of(row) == row.sum()
 
 
 def test_where_trees_cannot_be_read_scikit_learn_is_asked_and_one_warning_says_so(monkeypatch):

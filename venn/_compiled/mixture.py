@@ -12,6 +12,7 @@ import numpy as np
 
 from venn._compiled.counting import GRID, rank
 from venn._compiled.jit import compiled, in_lanes
+from venn._compiled.ranks import plainly
 from venn._compiled.scaling import extremes, falling_exp, newton, sigmoid
 
 # -------------------------------------------------------------------------------------------------------------- mixture
@@ -317,6 +318,113 @@ def pool_loss(logs, codes, exponents, biases, by_exponent, by_bias):  # type: ig
         for k in range(c):
             by_bias[k] += q[k]
     return loss
+
+
+# ------------------------------------------------------------------------------------------------------------ learners
+# What the parts of a stack say of n objects: see `venn.machines.stack`. Nothing is rounded otherwise than by numpy.
+
+
+@plainly
+def sum_of(row):  # type: ignore[no-untyped-def]
+    """Return the sum of numbers as numpy adds up to 128: from eight on in eight interleaved sums."""
+    whole = len(row) - len(row) % 8
+    total = 0.0
+    if whole:
+        a0, a1, a2, a3, a4, a5, a6, a7 = row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]
+        for k in range(8, whole, 8):
+            a0 += row[k]
+            a1 += row[k + 1]
+            a2 += row[k + 2]
+            a3 += row[k + 3]
+            a4 += row[k + 4]
+            a5 += row[k + 5]
+            a6 += row[k + 6]
+            a7 += row[k + 7]
+        total = ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+    for k in range(whole, len(row)):
+        total += row[k]
+    return total
+
+
+@plainly
+def to_shares(row):  # type: ignore[no-untyped-def]
+    """Replace logarithms (c,) by the shares of sum 1."""
+    most = row[0]
+    for value in row:
+        most = max(most, value)
+    for k in range(len(row)):
+        row[k] = math.exp(row[k] - most)
+    total = sum_of(row)
+    for k in range(len(row)):
+        row[k] /= total
+
+
+@plainly
+def logarithm(share, floor, c):  # type: ignore[no-untyped-def]
+    """Return the logarithm of one of c probabilities, none of which counts as 0; NaN: all classes are alike."""
+    return math.log((1.0 - floor) * (1.0 / c if math.isnan(share) else share) + floor / c)
+
+
+@plainly
+def learners_say(by_forest, by_extra, boosted, scores, present, said):  # type: ignore[no-untyped-def]
+    """Set said (3, n, c) to the probabilities of all classes by two forests, boosted trees and a regression.
+
+    Returns
+    -------
+    bool
+        Whether all say something of c classes; if not nothing is set.
+
+    Parameters
+    ----------
+    by_forest, by_extra, boosted : (n, c) float64
+    scores : (n, k) float64
+        Of the regression; (n, 1) where there are two classes, of the second one.
+    present : (k,) int64
+        Codes of the classes of the regression; it gives 0 to others.
+    """
+    n, c = said.shape[1:]
+    if by_forest.shape[1] != c or by_extra.shape[1] != c or boosted.shape[1] != c:
+        return False
+    row, first = np.empty(len(present)), len(present) - scores.shape[1]
+    for t in range(n):
+        for k in range(c):
+            said[0, t, k] = (by_forest[t, k] + by_extra[t, k]) / 2.0
+            said[1, t, k] = boosted[t, k]
+            said[2, t, k] = 0.0
+        row[0] = 0.0
+        for k in range(scores.shape[1]):
+            row[first + k] = scores[t, k]
+        to_shares(row)
+        for k in range(len(present)):
+            said[2, t, present[k]] = row[k]
+    return True
+
+
+@plainly
+def raise_to_powers(said, powers, floor):  # type: ignore[no-untyped-def]
+    """Replace the probabilities (m, n, c) of each part by their normalised powers (m,); by NaN where that is 0."""
+    m, n, c = said.shape
+    row = np.empty(c)
+    for i in range(m):
+        if powers[i] != 1.0:
+            for t in range(n):
+                for k in range(c):
+                    row[k] = powers[i] * logarithm(said[i, t, k], floor, c)
+                to_shares(row)
+                for k in range(c):
+                    said[i, t, k] = np.nan if powers[i] == 0.0 or math.isnan(said[i, t, k]) else row[k]
+
+
+@plainly
+def product_of_powers(said, powers, biases, floor, out):  # type: ignore[no-untyped-def]
+    """Set out (n, c) to the logarithms of the product of powers of probabilities (m, n, c), plus biases (c,)."""
+    m, n, c = said.shape
+    for t in range(n):
+        for k in range(c):
+            total = biases[k]
+            for i in range(m):
+                total += powers[i] * logarithm(said[i, t, k], floor, c)
+            out[t, k] = total
 
 
 # -------------------------------------------------------------------------------------------------------------- experts

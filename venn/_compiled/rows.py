@@ -60,6 +60,38 @@ def dot(a, b, n):  # type: ignore[no-untyped-def]
     return (s0 + s1) + (s2 + s3)
 
 
+@plainly
+def put_on_scale(rows, spread, center, stretch, farthest, out):  # type: ignore[no-untyped-def]
+    """Set out (n, d) to the rows on a scale: see `ColumnScale`.
+
+    Parameters
+    ----------
+    rows : (n, d) float64
+    spread, center : (d,) float64
+    stretch : (d,) float64, or (0,) for none
+    farthest : float
+
+    Returns
+    -------
+    int
+        -1, or the place of the first number that is not finite on the scale, where `farthest` is infinite.
+    """
+    n, d = rows.shape
+    for i in range(n):
+        for f in range(d):
+            value = (rows[i, f] - center[f]) / spread[f]
+            if farthest == np.inf and not np.isfinite(value):
+                return i * d + f
+            if len(stretch):
+                value = math.asinh(value) / stretch[f]
+            if value > farthest:
+                value = farthest
+            elif value < -farthest:
+                value = -farthest
+            out[i, f] = value
+    return -1
+
+
 @compiled
 def copy_row(source, into):  # type: ignore[no-untyped-def]
     """Copy `source` to `into`; the two do not overlap.
@@ -311,15 +343,15 @@ LANES = 8
 
 
 @plainly
-def tree_sums(X, single, missing, places, categories, nodes, roots, leaves, sets, out):  # type: ignore[no-untyped-def]
-    """Add to out[i] what stands in the leaves that row i comes to, tree by tree in their order.
+def tree_sums(X, single, missing, places, categories, nodes, roots, leaves, sets, start, mean, out):  # type: ignore[no-untyped-def]
+    """Set out[i] to the start plus what stands in the leaves that row i comes to, tree by tree in their order.
 
     A row's sums do not depend on the other rows, not even in their last bit.
 
     Returns
     -------
     int
-        -1, or the place in X of the first number that is refused; nothing is added then.
+        -1, or the place in X of the first number that is refused; nothing is set then.
 
     Parameters
     ----------
@@ -339,10 +371,13 @@ def tree_sums(X, single, missing, places, categories, nodes, roots, leaves, sets
         Added to all columns of `out` if these are w; if w = 1, tree t is added to column t modulo their number.
     sets : (s, 8) uint32
         Bits of the categories that go left.
-    out : (n, k) float64, changed in place
+    start : (k,) float64
+    mean : bool
+        Whether sums are divided by the number of trees.
+    out : (n, k) float64
     """
     n, d = X.shape
-    Z = np.empty((n, d))
+    Z, plain = np.empty((n, d)), True
     for i in range(n):
         for f in range(d):
             value = X[i, f]
@@ -352,21 +387,39 @@ def tree_sums(X, single, missing, places, categories, nodes, roots, leaves, sets
             if value != value:
                 if not missing:
                     return i * d + f
+                plain = False
             elif (single or end > first) and not np.isfinite(value):
                 return i * d + f
             elif end > first:
                 at = first + np.searchsorted(categories[first:end], value)
                 value = np.float64(at - first) if at < end and categories[at] == value else np.nan
+                plain = False
             Z[i, f] = value
     k, w = out.shape[1], leaves.shape[1]
+    for i in range(n):
+        for c in range(k):
+            out[i, c] = start[c]
     at = np.empty(LANES, np.int64)
     for t in range(0, len(roots), LANES):
         m = min(LANES, len(roots) - t)
+        for j in range(m, LANES):
+            at[j] = -1
         for i in range(n):
             z, sums = Z[i], out[i]
             for j in range(m):
                 at[j] = roots[t + j]
+            # Neither gaps nor categories: the compiler writes out all lanes, in half the time. It does so only where
+            # their number is a constant, places have no sign, and `plain` holds of all rows.
             going = True
+            while going and plain:
+                going = False
+                for j in range(LANES):
+                    if at[j] >= 0:
+                        node = nodes[np.uint64(at[j])]
+                        left, right = node["left"], node["right"]
+                        # Without a branch, which the processor would guess wrong half the time.
+                        at[j] = right ^ ((right ^ left) & -np.int32(z[np.uint64(node["column"])] <= node["threshold"]))
+                        going = True
             while going:
                 going = False
                 for j in range(m):
@@ -381,12 +434,19 @@ def tree_sums(X, single, missing, places, categories, nodes, roots, leaves, sets
                             if (sets[(how >> 1) - 1, code >> 5] >> (code & 31)) & 1:
                                 next_ = node["left"]
                         else:
-                            # Without a branch, which the processor would guess wrong half the time.
                             next_ ^= (next_ ^ node["left"]) & -np.int32(value <= node["threshold"])
                         at[j] = next_
                         going |= next_ >= 0
+            first = t * w % k
             for j in range(m):
-                leaf, first = -1 - at[j], (t + j) * w % k
+                leaf = -1 - at[j]
                 for c in range(w):
                     sums[first + c] += leaves[leaf, c]
+                first += w
+                if first == k:
+                    first = 0
+    if mean:
+        for i in range(n):
+            for c in range(k):
+                out[i, c] /= len(roots)
     return -1

@@ -140,7 +140,7 @@ class QuantileForest(Saved):
         X = dense(X)
         try:
             scale, order = middle(X), np.argsort(labels, kind="stable")
-            placed, n = np.ascontiguousarray(scale.place(X[order], FARTHEST)), len(labels)
+            placed, n = scale.place(X[order], FARTHEST), len(labels)
             # Trees ask nothing where all differ by little beside 1, as labels far from 0 would in other units.
             apart = labels[order] - np.median(labels) if shape is None else shape.of(labels[order])
             unit = float(np.abs(apart).max()) or 1.0

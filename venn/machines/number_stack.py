@@ -196,7 +196,8 @@ class NumberFit(Saved):
 
     def place(self, rows: Any) -> Floats:
         """Return (n, d) objects on the scale of the examples."""
-        return np.ascontiguousarray(self._scale.place(dense(rows), FARTHEST))
+        placed: Floats = self._scale.place(dense(rows), FARTHEST)
+        return placed
 
     def around(self, placed: Floats) -> tuple[Floats, Floats]:
         """Return for (n, d) scaled objects what the trees say of labels in their shape, and the spread."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from venn._compiled.rows import Rows
+from venn._compiled.rows import Rows, put_on_scale
 from venn.labels import LabelSpace, space_of
 from venn.machines.base import KeptMachine
 from venn.machines.machine import checked_place, code_of
@@ -33,6 +33,8 @@ from venn.saved import (
 
 QUARTILES = 1.349  # deviations between the quartiles of a Gaussian
 HALF = math.sqrt(3)  # a uniform variable has variance 1 between -HALF and HALF
+NONE = np.empty(0)
+NOT_FINITE = "x must stay finite when scaled, got {} at feature {}, which has not"
 
 
 class ColumnScale(NamedTuple):
@@ -49,26 +51,25 @@ class ColumnScale(NamedTuple):
 
     def place(self, row: Any, farthest: float = math.inf) -> Any:
         """Return a clean object on this scale, no value farther than so many deviations; or say that it has none."""
-        sparse = isinstance(row, SparseRows)
+        if not isinstance(row, SparseRows):  # one object, or several
+            rows, d = np.ascontiguousarray(row, np.float64), len(self.spread)
+            if rows.shape[-1] != d:
+                raise ValueError(f"x must have {d} features, as the scale has, got {rows.shape[-1]}")
+            values, stretch = np.empty(rows.shape), NONE if self.stretch is None else self.stretch
+            each, out = rows.reshape(-1, d), values.reshape(-1, d)
+            where = put_on_scale(each, self.spread, self.center, stretch, farthest, out)
+            if where >= 0:
+                raise ValueError(NOT_FINITE.format(rows.flat[where], where % d))
+            return values
+        starts, stops, indices, given = row.packed().arrays
         with np.errstate(over="ignore"):
-            if sparse:
-                starts, stops, indices, values = row.packed().arrays
-                values = values / self.spread[indices]
-            else:
-                values = (row - self.center) / self.spread
-        if farthest == math.inf and not np.isfinite(values).all():  # else it counts as farthest, as all far ones do
-            where = int(np.flatnonzero(~np.isfinite(values))[0])
-            if sparse:
-                feature, given = indices[where], row.packed().arrays.values[where]
-            else:  # of one object, or of rows
-                feature, given = where % values.shape[-1], row.flat[where]
-            raise ValueError(f"x must stay finite when scaled, got {given} at feature {feature}, which has not")
-        if self.stretch is not None:
-            values = np.arcsinh(values) / self.stretch
+            values = given / self.spread[indices]
+        finite = np.isfinite(values)
+        if farthest == math.inf and not finite.all():  # else it counts as farthest, as all far ones do
+            where = int(np.flatnonzero(~finite)[0])
+            raise ValueError(NOT_FINITE.format(given[where], indices[where]))
         if farthest < math.inf:
             values = np.minimum(np.maximum(values, -farthest), farthest)
-        if not sparse:
-            return values
         made = SparseRows(Rows(starts, stops, indices, values), row.features)
         return made if values.all() else rows_of(made.toarray())  # a sparse row holds no zero
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from venn._compiled.mixture import pool_loss
+from venn._compiled.mixture import learners_say, pool_loss, product_of_powers, raise_to_powers
 from venn._compiled.rows import landmark_scores
 from venn._compiled.scorecard import linear_scores
 from venn.labels import checked_labels, label_space
@@ -214,7 +214,8 @@ class Learners(Saved):
 
     def place(self, rows: Any) -> Floats:
         """Return (n, d) objects on the scale of the examples."""
-        return self._scale.place(dense(rows), FARTHEST)
+        placed: Floats = self._scale.place(dense(rows), FARTHEST)
+        return placed
 
     def of_all(self, shares: Floats) -> Floats:
         """Return (n, c) probabilities of all classes, given those (n, k) of the classes present."""
@@ -233,50 +234,39 @@ class Learners(Saved):
 
         The forest says `by_forest` (n, c), where that is given.
         """
-        n, k = len(placed), len(self.present)
-        said = np.empty((KINDS, n, self.c))
-        if k == 1:
+        n = len(placed)
+        said, scores = np.empty((KINDS, n, self.c)), np.empty((n, len(self._constants)))
+        if len(self.present) == 1:
             said[:] = np.eye(self.c)[self.present[0]]
             return said
-        said[:2] = np.nan
-        if by_forest is not None:
-            said[0] = by_forest
-        elif self.forest is not None:
-            said[0] = self.of_all(self.forest.proba(placed))
-            if self.extra is not None:
-                said[0] = (said[0] + self.of_all(self.extra.proba(placed))) / 2
-        if self.boosted is not None:
-            said[1] = self._with_rare(self.boosted.proba(placed), said[0])
-        found, scores = np.empty((n, len(self._constants))), np.zeros((n, k))
-        linear_scores(np.ascontiguousarray(placed), self._weights, self._constants, found)
-        scores[:, k - len(self._constants) :] = found  # of two classes the first has 0
-        scores -= np.maximum.reduce(scores, axis=1, keepdims=True)
-        np.exp(scores, out=scores)
-        scores /= np.add.reduce(scores, axis=1, keepdims=True)
-        said[2] = self.of_all(scores)
+        first = self._by_half(self.forest, placed) if by_forest is None else by_forest
+        second = first if by_forest is not None or self.extra is None else self._by_half(self.extra, placed)
+        linear_scores(placed, self._weights, self._constants, scores)
+        boosted = self._by_boosted(placed, first, second)
+        if not learners_say(first, second, boosted, scores, self.present, said):
+            raise ValueError(f"forest, extra and boosted must be of {self.c} classes, got others")
         return self.to_powers(said)
 
-    def to_powers(self, said: Floats) -> Floats:
-        """Return the (3, n, c) answers of the parts to their powers; NaN for a part that counts nothing."""
-        if self.powers.tolist() == PLAIN:
-            return said
-        powers = self.powers[:, None, None]
-        logs = powers * logarithms(said)
-        logs -= np.maximum.reduce(logs, axis=2, keepdims=True)
-        np.exp(logs, out=logs)
-        logs /= np.add.reduce(logs, axis=2, keepdims=True)
-        found: Floats = np.where(np.isnan(said) | (powers == 1), said, logs)
-        found[self.powers == 0] = np.nan
-        return found
+    def _by_half(self, trees: Any, placed: Floats) -> Floats:
+        """Return the (n, c) probabilities by one half of the forest."""
+        return np.full((len(placed), self.c), np.nan) if trees is None else self.of_all(trees.proba(placed))
 
-    def _with_rare(self, shares: Floats, by_forest: Floats) -> Floats:
-        """Return (n, c) probabilities of all classes: those of rare ones as the forest says, the rest as boosted."""
+    def _by_boosted(self, placed: Floats, first: Floats, second: Floats) -> Floats:
+        """Return those by the boosted trees; of rare classes as both halves of the forest say."""
+        if self.boosted is None:
+            return np.full(first.shape, np.nan)
+        shares: Floats = self.boosted.proba(placed)
         if len(self.often) == self.c:
             return shares
-        boosted = self.present[self.often]
-        full = by_forest.copy()
-        full[:, boosted] = shares * by_forest[:, boosted].sum(axis=1, keepdims=True)
+        boosted, full = self.present[self.often], (first + second) / 2
+        full[:, boosted] = shares * np.ascontiguousarray(full[:, boosted]).sum(axis=1, keepdims=True)
         return full
+
+    def to_powers(self, said: Floats) -> Floats:
+        """Take the (3, n, c) answers of the parts to their powers, and return them; NaN where one counts nothing."""
+        if self.powers.tolist() != PLAIN:
+            raise_to_powers(said, self.powers, FLOOR)
+        return said
 
 
 def best_power(logs: Floats, codes: Integers) -> tuple[float, float]:
@@ -354,6 +344,7 @@ PENALTIES = (0.3, 3.0, 30.0)  # of the kernel machines
 START = (0.3, 0.3, 0.1, 0.0, 1.0, 0.0)  # exponents of learners, and weights of kernel machines, before any evidence
 FLOOR = 1e-4
 TINY = 1e-300
+OPPOSITE = np.array([1.0, -1.0])
 
 
 def _restored_fit(name: str, fit: Any, stack: Any) -> Any:
@@ -446,6 +437,8 @@ class Fit(Saved):
     def derive(self) -> None:
         """Take the learners apart."""
         self.c, self.features = self.learners.c, len(self.learners.scale[0])
+        rate = rate_of(KERNEL.gamma, self.features)
+        self._kernel = np.array(KERNEL.widths) * rate, KERNEL.linear, rate
 
     @classmethod
     def of(cls, X: Floats, codes: Integers, c: int, landmarks: int) -> Self:
@@ -468,16 +461,9 @@ class Fit(Saved):
 
     def answers(self, rows: Floats) -> Floats:
         """Return the (n, c) logarithms of odds for n objects."""
-        placed = np.ascontiguousarray(self.learners.place(rows))
-        total = np.empty((len(rows), len(self.biases)))
-        total[:] = self.biases
-        for power, logs in zip(self.powers, logarithms(self.learners.probas_of(placed)), strict=False):
-            total += power * logs
-        rate = rate_of(KERNEL.gamma, placed.shape[1])
-        landmark_scores(
-            self.columns, placed, np.array(KERNEL.widths) * rate, KERNEL.linear, rate, self.powers[KINDS:],
-            self.coefficients, self.bases, total,
-        )  # fmt: skip
+        placed, total = self.learners.place(rows), np.empty((len(rows), self.c))
+        product_of_powers(self.learners.probas_of(placed), self.powers, self.biases, FLOOR, total)
+        landmark_scores(self.columns, placed, *self._kernel, self.powers[KINDS:], self.coefficients, self.bases, total)
         return odds(total)
 
 
@@ -571,7 +557,7 @@ def logarithms(said: Floats) -> Floats:
 def odds(total: Floats) -> Floats:
     """Return the (n, c) logarithms of the odds of each class, given logarithms of probabilities up to a constant."""
     if total.shape[1] == 2:  # of two classes one is the other's opposite, to the last bit
-        return (total[:, :1] - total[:, 1:]) * [1.0, -1.0]
+        return (total[:, :1] - total[:, 1:]) * OPPOSITE
     off = total - total.max(axis=1, keepdims=True)
     shares = np.exp(off)
     out = np.empty_like(off)

@@ -328,6 +328,7 @@ class FlatTrees(Saved):
             setattr(self, name, self._nodes[field])  # once in memory
         self._walk = (  # what a compiled loop reads
             self.single, self.missing, self.places, self.categories, self._nodes, self.roots, self.leaves, self.sets,
+            self.start, self.link in ("shares", "mean"),
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -361,15 +362,12 @@ class FlatTrees(Saved):
         if rows.ndim != 2 or rows.shape[1] != d:
             raise ValueError(f"X must be rows (n, {d}), got shape {rows.shape}")
         sums = np.empty((len(rows), k))
-        sums[:] = self.start
         refused = tree_sums(rows, *self._walk, sums)
         if refused >= 0:
             i, f = divmod(refused, d)
             kind = "64" if not self.single else "32"
             what = "numbers, NaN for missing ones," if self.missing else "numbers"
             raise ValueError(f"X must be {what} of {kind} bits, got {rows[i, f]} at row {i}, feature {f}")
-        if link in ("shares", "mean"):
-            sums /= len(self.roots)
         if (method == "decision_function" and k > 1) or link == "shares":
             return sums
         if link == "softmax":
