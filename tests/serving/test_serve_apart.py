@@ -14,6 +14,7 @@ import threading
 from types import SimpleNamespace
 
 import httpx
+import msgspec
 import pytest
 from run_cases import counts, left, until
 from serve_cases import begun_by, forecaster, process
@@ -22,7 +23,7 @@ from test_serve_hostile import hostile, request
 
 import venn
 from venn.show import apart, server
-from venn.show.apart import FarApp, WebProcess
+from venn.show.apart import SIZE, FarApp, NearApp, WebProcess
 from venn.show.server import serving
 
 TOKEN = "a-token_of.more~than-16"
@@ -160,6 +161,20 @@ def test_no_more_requests_cross_than_may_be_at_work(monkeypatch):
     asyncio.run(use())
 
 
+def test_who_is_refused_before_the_port_is_known_here_keeps_nobody_from_serving():
+    said = []
+    near = NearApp(SimpleNamespace(direct={}), said.append)
+    here, there = socket.socketpair()
+    living = threading.Thread(target=lambda: asyncio.run(near.live(here, {})))
+    living.start()
+    with there:
+        frame = msgspec.msgpack.encode([(0, "page: refused 403"), (0, 8000), (0, "page: refused 401")])
+        there.sendall(SIZE.pack(len(frame)) + frame)
+        assert near.begun.result(30) == 8000
+    living.join()
+    assert said == ["page: refused 403", "page: refused 401"]
+
+
 def test_the_process_of_the_server_knows_nothing_of_models():
     program = "import sys, venn.show.apart, venn.show.server; print(*sys.modules)"
     known = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60).stdout.split()
@@ -184,9 +199,13 @@ def test_where_no_process_can_begin_a_thread_serves_and_says_so(program, why, tm
 
 def test_a_port_that_is_taken_is_an_error_here(tmp_path, capfd):
     with both(tmp_path / "run.db") as (app, near, _), WebProcess() as web:
-        with pytest.raises(OSError, match="in use") as caught, web.serving(app.routes, "127.0.0.1", near):
+        said = []
+        with (
+            pytest.raises(OSError, match="in use") as caught,
+            web.serving(app.routes, "127.0.0.1", near, say=said.append),
+        ):
             pass
-        assert caught.value.errno == 98
+        assert (caught.value.errno, said) == (98, [])
         with WebProcess() as web, pytest.raises(ValueError, match="token must be given"):  # noqa: SIM117
             with web.serving(app.routes, "0.0.0.0", 0):
                 pass
