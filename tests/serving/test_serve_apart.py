@@ -269,6 +269,18 @@ def test_when_either_process_is_killed_the_other_ends_and_what_was_said_is_said_
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_server_that_hangs_is_not_awaited_for_long(tmp_path, monkeypatch):
+    with both(tmp_path / "run.db") as (_, _, port):
+        (web,) = begun_by(os.getpid())
+        os.kill(web, signal.SIGSTOP)
+        for name in ("LATEST", "LAST"):
+            monkeypatch.setattr(apart, name, 0.2)
+    with pytest.raises(ProcessLookupError):
+        os.kill(web, 0)
+    assert closed(port)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_an_end_that_is_told_to_both_processes_answers_what_is_at_work(tmp_path):
     with command(tmp_path) as (made, port, web):
         many = [{"id": f"m{i}", "x": CAR} for i in range(5000)]
