@@ -93,6 +93,7 @@ def test_every_refusal_has_its_status_and_changes_nothing(tmp_path):
             assert got.json().get("at") == at, got.text
             assert len(got.json()["error"]) > 10
             assert got.request.content != b"{" or got.json()["error"].startswith("the body must be JSON: ")
+        assert client.post("/ask", content=b"\xff").json()["error"].startswith("the body must be UTF-8: ")
         lines = client.post("/ask", content=b"{\n", headers={"Content-Type": "application/x-ndjson"})
         assert lines.json()["error"].startswith("the line must be JSON: ")
         assert left(tmp_path / "run.db") == before
@@ -408,6 +409,9 @@ def test_the_open_inference_protocol(tmp_path):
             "conformal.label"
         ]
         assert answer(client, "c").status_code == 200
+        alone = {"inputs": [{**tensor, "shape": [2], "data": [1, 1]}], "parameters": {"ids": ["d"]}}
+        shape = client.post("/v2/models/churn/infer", json={**alone, **{"outputs": only["outputs"]}}).json()["outputs"]
+        assert shape[0]["shape"] == [1], "one row"
         for change, said in (
             ({"inputs": []}, "inputs must be a list"), ({"inputs": [tensor, tensor]}, "distinct names"),
             ({"inputs": [{**tensor, "shape": [2, 2]}]}, "must hold 4 values"),
@@ -450,11 +454,11 @@ def test_columns_by_name_for_a_model_that_was_fitted_to_a_table(tmp_path):
     with served(tmp_path / "run.db", venn.Forecaster(scorer=Named())) as (client, _):
         by_name = client.post("/ask", json={"id": "a", "x": {"net": 1.0, "age": 0.5}})
         assert by_name.status_code == 200
-        columns = [{"name": name, "shape": [1], "datatype": "FP64", "data": [value]} for name, value in
+        columns = [{"name": name, "shape": [2, 1], "datatype": "FP64", "data": [value, value]} for name, value in
                    (("age", 0.5), ("net", 1.0))]  # fmt: skip
         said = client.post("/v2/models/model/infer", json={"inputs": columns}).json()
         found = {one["name"]: one for one in said["outputs"]}["forecast.probabilities"]["data"]
-        assert found == list(by_name.json()["predictions"]["forecast"]["probabilities"].values())
+        assert found == 2 * list(by_name.json()["predictions"]["forecast"]["probabilities"].values())
         wrong = client.post("/ask", json={"x": {"age": 0.5, "gross": 1.0}})
         assert (wrong.status_code, "gross" in wrong.json()["error"]) == (422, True)
 
