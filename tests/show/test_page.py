@@ -251,6 +251,8 @@ def test_a_run_of_numbers_is_told_in_words_of_numbers(tmp_path):
     assert "abs. error" in words.numbers(run, name)
     assert "accuracy" not in words.numbers(run, name) + words.summary(run)
     assert "<th>lower</th>" not in words.summary(run)
+    assert "answers an hour" in words.facts(run.counts, 0.0)
+    assert "answers a" not in words.facts(run.counts, None)
     own = run.standing(name)
     assert f"<td>{own.means['absolute_error']:.4g}</td>" in words.summary(run)
     assert words.summary(run).endswith(f"<td>{own.alarms if own.watched else '–'}</td></tr></tbody></table></div>")

@@ -344,7 +344,7 @@ def serving(
     files = {} if tls is None else {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]}
     config = Config(
         guard, http=limited, ws="none", lifespan=getattr(app, "lifespan", "off"), log_config=None,
-        log_level=logging.CRITICAL, access_log=False, proxy_headers=False, server_header=False,
+        log_level=logging.CRITICAL, proxy_headers=False, server_header=False,
         timeout_keep_alive=max(1, int(SECONDS)), timeout_graceful_shutdown=ENDING, **files,
     )  # fmt: skip
     try:
