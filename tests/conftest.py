@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import lanes
 import numpy as np
@@ -146,6 +147,14 @@ def few_trees(request):
         for room, name, few in (("stack", "TREES", 12), ("stack", "LEAVES", 12), ("number_stack", "TREES", 12),
                                 ("number_stack", "ROUNDS", 12), ("number_experts", "TREES", 12)):  # fmt: skip
             patch.setattr(f"venn.machines.{room}.{name}", few)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def frozen():
+    """Tell `venn run` that what is here is frozen: to count it, as it does, takes longer than most short commands."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("venn.cli.run.gc", SimpleNamespace(get_freeze_count=lambda: 1, get_objects=list))
         yield
 
 

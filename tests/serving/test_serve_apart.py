@@ -14,6 +14,7 @@ import threading
 from types import SimpleNamespace
 
 import httpx
+import msgspec
 import pytest
 from run_cases import counts, left, until
 from serve_cases import begun_by, forecaster, process
@@ -22,7 +23,7 @@ from test_serve_hostile import hostile, request
 
 import venn
 from venn.show import apart, server
-from venn.show.apart import FarApp, WebProcess
+from venn.show.apart import SIZE, FarApp, NearApp, WebProcess
 from venn.show.server import serving
 
 TOKEN = "a-token_of.more~than-16"
@@ -160,6 +161,20 @@ def test_no_more_requests_cross_than_may_be_at_work(monkeypatch):
     asyncio.run(use())
 
 
+def test_who_is_refused_before_the_port_is_known_here_keeps_nobody_from_serving():
+    said = []
+    near = NearApp(SimpleNamespace(direct={}), said.append)
+    here, there = socket.socketpair()
+    living = threading.Thread(target=lambda: asyncio.run(near.live(here, {})))
+    living.start()
+    with there:
+        frame = msgspec.msgpack.encode([(0, "page: refused 403"), (0, 8000), (0, "page: refused 401")])
+        there.sendall(SIZE.pack(len(frame)) + frame)
+        assert near.begun.result(30) == 8000
+    living.join()
+    assert said == ["page: refused 403", "page: refused 401"]
+
+
 def test_the_process_of_the_server_knows_nothing_of_models():
     program = "import sys, venn.show.apart, venn.show.server; print(*sys.modules)"
     known = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60).stdout.split()
@@ -184,9 +199,13 @@ def test_where_no_process_can_begin_a_thread_serves_and_says_so(program, why, tm
 
 def test_a_port_that_is_taken_is_an_error_here(tmp_path, capfd):
     with both(tmp_path / "run.db") as (app, near, _), WebProcess() as web:
-        with pytest.raises(OSError, match="in use") as caught, web.serving(app.routes, "127.0.0.1", near):
+        said = []
+        with (
+            pytest.raises(OSError, match="in use") as caught,
+            web.serving(app.routes, "127.0.0.1", near, say=said.append),
+        ):
             pass
-        assert caught.value.errno == 98
+        assert (caught.value.errno, said) == (98, [])
         with WebProcess() as web, pytest.raises(ValueError, match="token must be given"):  # noqa: SIM117
             with web.serving(app.routes, "0.0.0.0", 0):
                 pass
@@ -233,7 +252,20 @@ def told(address, ids):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_server_that_hangs_is_not_awaited_for_long(tmp_path, monkeypatch):
+    with both(tmp_path / "run.db") as (_, _, port):
+        (web,) = begun_by(os.getpid())
+        os.kill(web, signal.SIGSTOP)
+        for name in ("LATEST", "LAST"):
+            monkeypatch.setattr(apart, name, 0.2)
+    with pytest.raises(ProcessLookupError):
+        os.kill(web, 0)
+    assert closed(port)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_when_either_process_is_killed_the_other_ends_and_what_was_said_is_said_again(tmp_path):
+    """And an end that is told to both answers what is at work."""
     with command(tmp_path) as (made, port, web):
         said = told(made.address, range(8))
         made.kill()
@@ -245,23 +277,18 @@ def test_when_either_process_is_killed_the_other_ends_and_what_was_said_is_said_
         assert "Error: the process of the web server has ended, with the code -9\n" in made.stderr.read()
         assert closed(port)
     assert list(tmp_path.glob("run.db-state-*24")), "the last checkpoint"
-    with command(tmp_path) as (made, _, _):
-        assert told(made.address, range(12)) == said
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_an_end_that_is_told_to_both_processes_answers_what_is_at_work(tmp_path):
     with command(tmp_path) as (made, port, web):
-        many = [{"id": f"m{i}", "x": CAR} for i in range(5000)]
+        assert told(made.address, range(12)) == said
+        many = [{"id": f"m{i}", "x": CAR} for i in range(2000)]
         got = []
         asking = threading.Thread(target=lambda: got.append(httpx.post(f"{made.address}/ask", json=many, timeout=60)))
         asking.start()
-        until(lambda: counts(tmp_path / "run.db")[0])
+        until(lambda: counts(tmp_path / "run.db")[0] > 12)
         for pid in (web, made.pid):
             os.kill(pid, signal.SIGTERM)
         asking.join()
         assert got[0].status_code == 200
-        assert len(got[0].json()) == 5000
+        assert len(got[0].json()) == 2000
         assert made.wait(30) == 0
         assert ended(web)
         assert closed(port)

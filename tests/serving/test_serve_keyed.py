@@ -220,6 +220,8 @@ def test_many_at_once_the_page_the_counts_and_the_description(tmp_path):
         assert "Oslo" not in metrics
         described = client.get("/openapi.json").json()["paths"]
         assert "/questions/{shop}/{id}" in described
+        schema = described["/ask"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert set(schema["required"]) <= schema["properties"].keys()
         assert client.get("/docs").status_code == 200
         for path, methods in described.items():
             for method in methods:

@@ -243,13 +243,15 @@ def test_a_slow_receiver_fills_a_bounded_queue_and_nobody_waits(monkeypatch):
 
 
 def test_the_end_gives_up_what_hangs(tmp_path):
-    said = []
-    notifier = Notifier([AlarmCommand([sys.executable, "-c", "import time; time.sleep(600)"])], said.append, 0.0)
+    said, pid = [], tmp_path / "pid"
+    notifier = Notifier([AlarmCommand(["sh", "-c", 'echo $$ > "$0"; exec sleep 600', str(pid)])], said.append, 0.0)
     notifier.tell(told())
     notifier.tell(told())
+    until(lambda: pid.exists() and pid.read_text())
     notifier.close(0.3)
     notifier.close()
     until(lambda: notifier.said() == "notifications: 2 failed")
+    assert _dead(int(pid.read_text()))
 
 
 def test_without_receivers_there_is_nothing():

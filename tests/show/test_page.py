@@ -251,6 +251,11 @@ def test_a_run_of_numbers_is_told_in_words_of_numbers(tmp_path):
     assert "abs. error" in words.numbers(run, name)
     assert "accuracy" not in words.numbers(run, name) + words.summary(run)
     assert "<th>lower</th>" not in words.summary(run)
+    assert "answers an hour" in words.facts(run.counts, 0.0)
+    assert "answers a" not in words.facts(run.counts, None)
+    own = run.standing(name)
+    assert f"<td>{own.means['absolute_error']:.4g}</td>" in words.summary(run)
+    assert words.summary(run).endswith(f"<td>{own.alarms if own.watched else '–'}</td></tr></tbody></table></div>")
     assert "<td>83</td>" in words.outcomes(run, name)
     assert "<td>83</td>" in words.latest(run, name)
     assert "<td>83</td>" in first.outcomes(run)
@@ -260,6 +265,7 @@ def test_words_escape_what_a_run_says(tmp_path):
     write(tmp_path / "run.db", 60, flip=20)
     with Watch(tmp_path / "run.db") as watch:
         run = FollowedRun(watch)
+    assert first.each(run).count('<span class="mini ') == len(run.names)
     for name in run.names:
         said = words.latest(run, name) + memory.changes(run) + words.promise(run, name) + words.parameters(run)
         said += words.outcomes(run, name) + first.outcomes(run) + first.lately(run) + memory.card(run)
@@ -586,3 +592,19 @@ def test_of_sets_an_outcome_shows_the_set_and_no_label_alone(tmp_path):
     _, members = judged[0]
     shown = ", ".join(words.label(label, 24) for label in members)
     assert f"<td>{{{shown}}}</td>" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "claim", "x", "width"),
+    [
+        (("right", 0.9, 0.5, 0.75, 50, 100, True), ".50 to .75", "50.00", "25.00"),
+        (("right", 0.9, 0.0, 0.75, 50, 100, True), ".00 to .75", "0.00", "75.00"),
+        (("right", 0.9, 1.0, 1.0, 50, 100, True), "1.00", "99.00", "1.00"),
+        (("wrong", 0.5, 0.0, 0.25, 50, 100, True), "at most .25", "0.00", "40.00"),
+        (("wrong", 0.5, 0.25, 0.5, 50, 100, True), ".25 to .50", "40.00", "40.00"),
+    ],
+)
+def test_the_claim_is_a_band_where_it_stands(given, claim, x, width):
+    found = first.Recent(*given)
+    assert first.numbers(found)[1] == claim
+    assert f'class="claim" x="{x}" y="1" width="{width}"' in first.bar(found, False)

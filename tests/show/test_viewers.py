@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, suppress
 
 import pytest
 from page_cases import write
+from run_cases import until
 from test_doors import asked, metrics, pages  # noqa: F401
 
 from venn.show import server
@@ -88,6 +89,47 @@ def test_who_does_not_read_holds_nobody_up(monkeypatch):
             while part := slow.recv(1_000_000):
                 got += len(part)
         assert got < len(large.body)
+
+
+def test_of_many_requests_in_a_row_few_are_read_before_they_are_answered(monkeypatch):
+    """Else one client, who need not have the token, could fill the memory with what it asks."""
+    waiting, complete = [], server.Limited.on_headers_complete
+
+    def counted(self):
+        complete(self)
+        waiting.append(len(self.pipeline))
+
+    monkeypatch.setattr(server.Limited, "on_headers_complete", counted)
+    monkeypatch.setattr(server, "SECONDS", 1.5)
+    routes = {"/": lambda asked: server.Reply("text/plain", asked["n"][0].encode() * 1000)}
+    with ExitStack() as stack:
+        port = stack.enter_context(server.serving(routes, "127.0.0.1", 0))
+        lines = [f"GET /?n={n:06} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n" for n in range(800)]
+        many = "".join(lines).encode()
+        reader, got = connected(port, stack), b""
+        threading.Thread(target=reader.sendall, args=(many,)).start()
+        while not got.endswith(b"000799" * 1000):  # whoever reads is answered, though it takes longer than a request may
+            got += (part := reader.recv(60_000)) or pytest.fail("ended")
+            time.sleep(len(part) / 1.5e6)
+        assert [body[:6] for body in got.split(b"\r\n\r\n")[1:]] == [b"%06d" % n for n in range(800)]
+        assert max(waiting) <= server.PIECE // len(lines[0]) + 1
+        silent = [connected(port, stack) for _ in range(2)]
+        for one in silent:
+            one.setblocking(False)
+            with suppress(BlockingIOError):
+                one.sendall(many * 10)
+        assert asked(port, "/?n=1", [("Host", f"localhost:{port}")]).text == "1" * 1000
+        for one in silent:
+            until(lambda one=one: one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))  # it has been reset
+
+
+def connected(port, stack):
+    """Return a connection on which little waits to be read."""
+    one = stack.enter_context(socket.socket())
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 30_000)
+    one.settimeout(30)
+    one.connect(("127.0.0.1", port))
+    return one
 
 
 def test_who_sends_a_letter_now_and_then_is_not_awaited_longer(port, monkeypatch):

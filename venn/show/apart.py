@@ -77,14 +77,9 @@ class Link(asyncio.Protocol):
         self._leaving.append(message)
 
     def _leave(self) -> None:
-        self._transport.write(framed(self._leaving))
+        frame = msgspec.msgpack.encode(self._leaving)
+        self._transport.write(SIZE.pack(len(frame)) + frame)
         self._leaving.clear()
-
-
-def framed(messages: Any) -> bytes:
-    """Return messages as they cross."""
-    frame = msgspec.msgpack.encode(messages)
-    return SIZE.pack(len(frame)) + frame
 
 
 # ---------------------------------------------------------------------------------------------- the process of the app
@@ -128,16 +123,12 @@ class NearApp:
         else:
             self._one(number, *said)
 
-    def _news(self, what: Any, number: int | None = None) -> None:
-        """Take a line of the log; before all the port, or why nobody listens there."""
-        if self.begun.done():
-            self._say(what)
-        elif isinstance(what, int):
+    def _news(self, what: int | str) -> None:
+        """Take the port, or a line of the log."""
+        if isinstance(what, int):
             self.begun.set_result(what)
         else:
-            error = OSError(what)
-            error.errno = number
-            self.begun.set_exception(error)
+            self._say(what)
 
     def _one(self, number: int, target: bytes, body: bytes) -> None:
         """Answer without ASGI, or else by it: what has come is all that the app then asks for."""
@@ -244,7 +235,7 @@ class WebProcess:
     ) -> Iterator[int]:  # fmt: skip
         """Serve an app while the block lasts, as `venn.show.server.serving` does, and with its options; give the port.
 
-        Where there can be no other process a thread of this one does it, and says so.
+        Where no other process serves a thread of this one does it, and says so; or it says why nobody can.
         """
         guard: dict[str, Any] = {"allowed": list(allowed), "token": token, "unguarded": unguarded}
         Door(host, port, **guard)  # an error before anybody listens
@@ -271,8 +262,8 @@ class WebProcess:
                 return
         from venn.show.server import serving
 
-        say(f"serves without a process for the web server, which cannot begin: {self._trouble}")
         with serving(app, host, port, say=say, **guard, **options) as found:
+            say(f"serves without a process for the web server, which cannot begin: {self._trouble}")
             yield found
 
 
@@ -375,9 +366,9 @@ def work_apart(handle: int | None) -> None:
         return
     ((setup,),) = msgspec.msgpack.decode(channel.recv(SIZE.unpack(size)[0], socket.MSG_WAITALL))
     app = FarApp(channel, setup.pop("direct"))
-    try:
-        with serving(app, say=lambda line: app.link.send(0, line), **setup) as port:
-            app.link.loop.call_soon_threadsafe(app.link.send, 0, port)
-            app.over.wait()
-    except OSError as error:
-        channel.sendall(framed([(0, str(error), error.errno)]))
+    with (
+        suppress(OSError),  # the other process meets it as well, and says it
+        serving(app, say=lambda line: app.link.send(0, line), **setup) as port,
+    ):
+        app.link.loop.call_soon_threadsafe(app.link.send, 0, port)
+        app.over.wait()

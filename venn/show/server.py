@@ -27,6 +27,7 @@ except ImportError as error:
     ) from error
 
 HEAD, BESIDE = 2**14, 2**20  # bytes of a request: before its body; of all that is not body, such as sizes of chunks
+PIECE = 2**12  # bytes that are read at once: no more are while a request waits for another one's answer
 CONNECTIONS = 128  # at most, at once
 SECONDS = 20.0  # a request may take to come, its answer to be read; a connection may be idle
 ENDING, LAST = 30, 0.5  # seconds left when the server ends: to make an answer; to read it
@@ -111,6 +112,7 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
         self.logger = SILENT
         self.access_log = False
         self._deadline: asyncio.TimerHandle | None = None
+        self._later = b""  # what has come, and is not read yet
         self._beside, self._in_head = 0, True  # bytes of this request that are no body
         self._let_in: Any = None  # headers of the latest direct request, but for its length
 
@@ -134,17 +136,28 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
 
     @property
     def at_work(self) -> bool:
-        """Whether a whole request has come that is not answered yet."""
-        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+        """Whether a whole request has come that is not answered yet, though its client reads."""
+        given = self.cycle
+        return not (given is None or given.more_body or given.response_complete or self.flow.write_paused)
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of a request."""
+        """Take parts of requests."""
         if self._deadline is None:
             self._await()
-        self._beside += len(data)
-        super().data_received(data)
-        if self._beside > (HEAD if self._in_head else BESIDE) and not self.transport.is_closing():
-            self.send_400_response("")
+        self._later += data
+        self._read()
+
+    def _read(self) -> None:
+        """Read what has come, unless so much waits that the client must wait, too."""
+        while self._later and not self.transport.is_closing():
+            if self.pipeline:
+                self.flow.pause_reading()
+                return
+            data, self._later = self._later[:PIECE], self._later[PIECE:]
+            self._beside += len(data)
+            super().data_received(data)
+            if self._beside > (HEAD if self._in_head else BESIDE) and not self.transport.is_closing():
+                self.send_400_response("")
 
     def on_headers_complete(self) -> None:
         """Refuse a request whose target is no path, as a whole address is none here, and one that is too long."""
@@ -206,8 +219,12 @@ class Limited(HttpToolsProtocol):  # type: ignore[misc]
         super().on_response_complete()
         if not self.transport.is_closing() and not self.transport.get_write_buffer_size():
             self._awaited()
+            if self._later or not self.cycle.response_complete:
+                self._await()  # others wait
             if self.opened.pop(self, True) is None:
                 self.opened[self] = None
+        if self._later:
+            self.loop.call_soon(self._read)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no request with one line."""
@@ -327,7 +344,7 @@ def serving(
     files = {} if tls is None else {"ssl_certfile": tls[0], "ssl_keyfile": tls[1]}
     config = Config(
         guard, http=limited, ws="none", lifespan=getattr(app, "lifespan", "off"), log_config=None,
-        log_level=logging.CRITICAL, access_log=False, proxy_headers=False, server_header=False,
+        log_level=logging.CRITICAL, proxy_headers=False, server_header=False,
         timeout_keep_alive=max(1, int(SECONDS)), timeout_graceful_shutdown=ENDING, **files,
     )  # fmt: skip
     try:

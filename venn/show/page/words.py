@@ -190,8 +190,8 @@ def rate(value: float) -> tuple[str, str]:
 
     Examples
     --------
-    >>> rate(1234.5), rate(0.25), rate(0.01)
-    (('1,234', 'answers a second'), ('15', 'answers a minute'), ('36', 'answers an hour'))
+    >>> rate(1234.5), rate(0.25), rate(0.01), rate(0.0)
+    (('1,234', 'answers a second'), ('15', 'answers a minute'), ('36', 'answers an hour'), ('0', 'answers an hour'))
     """
     times, unit = next((one for one in ((1, "a second"), (60, "a minute")) if value * one[0] >= 1), (3600, "an hour"))
     often = value * times
