@@ -13,6 +13,7 @@ from conftest import public
 import venn
 from venn._compiled.mixture import loss_of
 from venn._compiled.path import ABOVE, BELOW, MIDDLE, MINUS, PLUS
+from venn._compiled.scaling import roots
 from venn._compiled.solvers import descend, send_to_ends
 from venn.distribution import PredictiveDistribution
 from venn.machines import FrozenRegressor
@@ -36,7 +37,9 @@ def test_the_loss_of_a_sigmoid_is_its_definition():
         slope, offset, centre = rng.normal(size=3)
         p = [1 / (1 + math.exp(slope * (score - centre) + offset)) for score in f.tolist()]
         loss = sum(-y * math.log(q) - (1 - y) * math.log(1 - q) for y, q in zip(positives.tolist(), p, strict=True))
-        assert loss_of(f, positives, np.array([slope, offset, centre])) == pytest.approx(loss, rel=1e-9)
+        root = np.empty(m)
+        roots(f, slope, offset, centre, root)
+        assert loss_of(f, positives, np.array([slope, offset, centre]), root) == pytest.approx(loss, rel=1e-9)
 
 
 def test_no_time_of_a_scorecard_is_below_0():

@@ -10,7 +10,7 @@ from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 from test_scaling import FakeMachine, FixedMachine, binary, binning, isotonic, platt, stream
 
-from venn._compiled.scaling import objective, sort_again
+from venn._compiled.scaling import ROUGH, TINY, objective, rough_objectives, sort_again
 from venn.machines.machine import NotConverged
 from venn.maps.binning import EqualFrequency, EqualWidth
 from venn.maps.isotonic import Isotonic
@@ -83,6 +83,19 @@ def test_the_objective_is_the_cross_entropy_at_any_logits(size):
     u = size * (f - 0.4) + 0.2
     expected = (target * np.logaddexp(0, u) + (weight - target) * np.logaddexp(0, -u)).sum()
     assert objective(f, target, weight, size, 0.2, 0.4) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-9, 1.0, 30.0, 1000.0])
+def test_rough_objectives_are_as_near_as_they_say(size):
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        (f, share), weight = rng.random((2, 50)), rng.integers(1, 9, 50).astype(float)
+        target, slope, ds, offset, do = share * weight, *(rng.normal(size=4) * (size, size, 3, 3))
+        before, after, total = rough_objectives(f, target, weight, slope, offset, ds, do, 0.4)
+        for said, step in ((before, 0), (after, 1)):
+            exact = objective(f, target, weight, slope + step * ds, offset + step * do, 0.4)
+            assert abs(said - exact) <= (ROUGH * exact + TINY * total) / 5
+        assert total == weight.sum()
 
 
 def test_platt_of_equal_scores_is_the_mean_target():

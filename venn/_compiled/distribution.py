@@ -61,11 +61,11 @@ def both_ends(n, forecast, D, w, a, q, step, lower, upper):  # type: ignore[no-u
 
 
 @in_lanes
-def explained(factor, k, row):  # type: ignore[no-untyped-def]
+def explained(row, k):  # type: ignore[no-untyped-def]
     """Return the product of a row of a lower triangular matrix with `k`."""
     total = 0.0
-    for j in range(row + 1):
-        total += factor[row, j] * k[j]
+    for j in range(row.shape[0]):
+        total += row[j] * k[j]
     return total
 
 
@@ -77,8 +77,8 @@ def process_at(rows, objects, factor, solution, height, noise, found):  # type: 
     ----------
     rows : (m, d) float64
         Objects that it was fitted to, divided by the widths, as `objects` (n, d) are.
-    factor : (m, m) float64
-        The inverse of the lower Cholesky factor of their covariance.
+    factor : (m (m + 1) / 2,) float64
+        The inverse of the lower Cholesky factor of their covariance, packed by rows: it is read in one go.
     solution : (m,) float64
         The covariance's inverse times the targets.
     """
@@ -96,9 +96,12 @@ def process_at(rows, objects, factor, solution, height, noise, found):  # type: 
                 k[one, i] = height * height * np.exp(-0.5 * square)
                 mean += k[one, i] * solution[i]
             found[first + one, 0], known[one] = mean, 0.0
+        start = 0
         for i in range(m):  # a row of the factor is read once for all of them
+            row = factor[start : start + i + 1]
+            start += i + 1
             for one in range(count):
-                part = explained(factor, k[one], i)
+                part = explained(row, k[one])
                 known[one] += part * part
         for one in range(count):
             found[first + one, 1] = np.sqrt(max(height * height + noise * noise - known[one], noise * noise))

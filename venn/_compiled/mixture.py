@@ -13,7 +13,7 @@ import numpy as np
 from venn._compiled.counting import GRID, rank
 from venn._compiled.jit import compiled, in_lanes
 from venn._compiled.ranks import plainly
-from venn._compiled.scaling import extremes, falling_exp, newton, sigmoid
+from venn._compiled.scaling import extremes, newton, roots, sigmoid
 
 # -------------------------------------------------------------------------------------------------------------- mixture
 
@@ -107,34 +107,47 @@ def fit_rising(f, positives, ones, target, start, fitted):  # type: ignore[no-un
     return done
 
 
-@in_lanes
-def loss_of(f, positives, fitted):  # type: ignore[no-untyped-def]
-    """Return the sum of the log losses of a sigmoid of the scores on the labels.
+@compiled
+def loss_of(f, positives, fitted, root):  # type: ignore[no-untyped-def]
+    """Return the sum of the log losses of a sigmoid of the scores on the labels, given its `roots`.
 
-    The loop stores nothing. If it did, it would be run in lanes or not depending on where arrays lie in memory, and
-    the last bits of the sum with it.
+    It is added up in four lanes, which are written out: the sum does not depend on the processor.
     """
     m = f.shape[0]
     slope, offset, centre = fitted[0], fitted[1], fitted[2]
     loss = 0.0
     for first in range(0, m, CHUNK):
         last = min(first + CHUNK, m)
-        product = 1.0
-        for i in range(first, last):
-            u = slope * (f[i] - centre) + offset
-            product *= 1.0 + falling_exp(-abs(u))
-            loss += max(u, 0.0) - (1.0 - positives[i]) * u
+        whole = last - (last - first) % 4
+        a, b, c, d = loss, 0.0, 0.0, 0.0
+        p, q, r, s = 1.0, 1.0, 1.0, 1.0
+        for i in range(first, whole, 4):
+            p, a = one_more(p, a, f[i], positives[i], root[i], slope, offset, centre)
+            q, b = one_more(q, b, f[i + 1], positives[i + 1], root[i + 1], slope, offset, centre)
+            r, c = one_more(r, c, f[i + 2], positives[i + 2], root[i + 2], slope, offset, centre)
+            s, d = one_more(s, d, f[i + 3], positives[i + 3], root[i + 3], slope, offset, centre)
+        product, loss = (p * r) * (q * s), (a + c) + (b + d)
+        for i in range(whole, last):
+            product, loss = one_more(product, loss, f[i], positives[i], root[i], slope, offset, centre)
         loss += np.log(product)
     return loss
 
 
 @compiled
+def one_more(product, loss, score, positive, root, slope, offset, centre):  # type: ignore[no-untyped-def]
+    """Return the product of all 1 + e^-|u|, and the rest of the loss, with one more example."""
+    u = slope * (score - centre) + offset
+    loss += (positive - 1.0) * u
+    return product * (1.0 + root * root), loss + max(u, 0.0)
+
+
+@compiled
 def forecast(f, fitted, out):  # type: ignore[no-untyped-def]
-    """Set `out` to the sigmoid of the scores."""
+    """Set `out`, which holds its `roots`, to the sigmoid of the scores."""
     slope, offset, centre = fitted[0], fitted[1], fitted[2]
     for i in range(f.shape[0]):
         u = slope * (f[i] - centre) + offset
-        e = falling_exp(-abs(u))
+        e = out[i] * out[i]
         out[i] = (e if u >= 0.0 else 1.0) / (1.0 + e)
 
 
@@ -193,7 +206,8 @@ def mixture_tables(negative, positive, labels, rate, start, below, above):  # ty
                 on_grid(positive[j, k] if side == 1 else negative[j, k], m, f)
                 if not fit_rising(f, positives, ones, target, fitted[j], fitted[j]):
                     return j
-                losses[j] = loss_of(f, positives, fitted[j])
+                roots(f, fitted[j, 0], fitted[j, 1], fitted[j, 2], p[j])
+                losses[j] = loss_of(f, positives, fitted[j], p[j])
                 forecast(f, fitted[j], p[j])
             weigh(losses, rate, weights)
             out = above[k] if side == 1 else below[k]
@@ -244,7 +258,8 @@ def fit_mixture(scores, labels, rate, maps, weights):  # type: ignore[no-untyped
             on_grid(scores[j, k], m, f)
             if not fit_rising(f, positives, ones, target, maps[j, k], maps[j, k]):
                 return j
-            losses[j] = loss_of(f, positives, maps[j, k])
+            roots(f, maps[j, k, 0], maps[j, k, 1], maps[j, k, 2], target)
+            losses[j] = loss_of(f, positives, maps[j, k], target)
         weigh(losses, rate, weights[k])
     return -1
 

@@ -252,8 +252,9 @@ class Process(Saved):
             except np.linalg.LinAlgError as error:
                 raise ValueError(f"rows must have a kernel that can be solved for: {error}") from error
             # Of the factor: with an inverse of the kernel variances near 0 lose half of their digits.
-            self._inverse = np.ascontiguousarray(dtrtri(factor, lower=1)[0])
-        self._solution = np.einsum("ij,i->j", self._inverse, np.einsum("ij,j->i", self._inverse, self.targets))
+            inverse = np.ascontiguousarray(dtrtri(factor, lower=1)[0])
+        self._inverse = inverse[np.tri(len(inverse), dtype=np.bool_)]  # packed by rows
+        self._solution = np.einsum("ij,i->j", inverse, np.einsum("ij,j->i", inverse, self.targets))
 
     @property
     def features(self) -> int:

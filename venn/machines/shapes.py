@@ -131,12 +131,16 @@ def bounded(numbers: Any) -> Any:
 def bent(z: Any, reach: Any) -> Any:
     """Return the places of numbers z, which are in units from the centre."""
     size = np.abs(z)
+    if (size <= reach).all():  # none is bent, as usual: that takes no logarithms
+        return np.copysign(size, z)
     return np.copysign(np.minimum(size, reach) + np.log1p(np.maximum(size - reach, 0.0)), z)
 
 
 def unbent(places: Any, center: Any, unit: Any, reach: Any) -> Any:
     """Return the labels that have these places."""
     size = np.abs(places)
+    if (size <= reach).all():
+        return bounded(center + unit * places)
     with np.errstate(over="ignore"):
         z = np.minimum(size, reach) + np.expm1(np.minimum(np.maximum(size - reach, 0.0), FURTHEST))
         return bounded(center + unit * np.copysign(z, places))

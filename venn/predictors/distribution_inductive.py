@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import frexp, isfinite, ldexp
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -74,6 +75,11 @@ class _Block:
     def _grids(self, *labels: Floats) -> Floats:
         """Return the (n,) grids on which labels are compared, by the size of these (n, k); 0 where all are 0."""
         # A residual is only as exact as its forecast.
+        if len(labels[0]) == 1:  # for speed
+            numbers = [abs(number) for ends in labels for number in ends[0].tolist()]
+            if all(map(isfinite, numbers)):
+                exponent = max(frexp(max(numbers))[1] - DIGITS, -1000)
+                return np.array([ldexp(1.0, exponent) if any(numbers) else 0.0])
         largest = np.abs(np.hstack(labels)).max(axis=1)
         exponents = np.maximum(np.frexp(largest)[1] - DIGITS, -1000)
         return np.where(largest > 0, np.ldexp(1.0, exponents), 0.0)
@@ -132,8 +138,8 @@ class ManyDistributions(_Block):
             middle = self.ruler.back(scores, self.ruler.middle(scores)[:, None])
             return PredictiveDistribution([], tau, origin=float(middle[0, 0]))
         if self.ruler.bends:
-            three = np.broadcast_to(scores, (3, scores.shape[1]))
-            return bent_back(points[0], tau, float(grids[0]), lambda places: self.ruler.back(three, places))
+            back = partial(self.ruler.back, scores)
+            return bent_back(points[0], tau, float(grids[0]), lambda three: back(three.reshape(1, -1)).reshape(3, -1))
         return _unchecked(points[0], tau, grid=float(grids[0]))
 
     def interval(self, epsilon: float) -> Floats:
