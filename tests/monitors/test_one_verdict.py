@@ -70,6 +70,9 @@ def test_all_doors_say_the_same_of_a_forecaster(run):
         read = FollowedRun(watch)
         said.append(read.verdict)
         assert words.placed(str(verdict), memory.named(read, verdict)) in render(read, "title", "data")
+        unheard = replace(verdict, heard="")  # as where the run no longer knows that question
+        assert "after step" not in words.placed(str(unheard), memory.named(read, unheard))
+        assert memory.named(read, unheard).keys() - memory.named(read, verdict).keys() == {f"after step {verdict.anew}"}
         told = {labels for metric, labels, value in metrics.samples(watch) if metric is metrics.VERDICT and value}
     assert said == [verdict] * len(said)
     states = {name: one.state for name, one in online.verdicts().items()}

@@ -339,6 +339,7 @@ def test_behind_the_door(tmp_path):
         probe = {"Host": "10.0.0.7:8080"}  # as Kubernetes asks: by the address of the pod, without a token
         assert client.get("/readyz", headers=probe).json() == {"ready": True}
         assert client.post("/readyz", headers=probe).status_code == 403
+        assert client.get("/v2/health/ready").status_code == 401
 
 
 @contextmanager

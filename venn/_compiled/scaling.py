@@ -153,10 +153,10 @@ def objective(f, target, weight, slope, offset, centre):  # type: ignore[no-unty
 
 @in_lanes
 def rough_objectives(f, target, weight, slope, offset, ds, do, centre):  # type: ignore[no-untyped-def]
-    """Return the objective before and after a step, each within ROUGH of itself and TINY of the sum of the weights.
+    """Return the objective before and after a step, and the sum of the weights.
 
-    And that sum. The logarithm is a polynomial, the exponential a lower power. `target` lies in [0, weight], so no
-    example's objective is below 0.
+    Each objective is wrong by at most ROUGH of itself and TINY of that sum. The logarithm is a polynomial, the
+    exponential a lower power. `target` lies in [0, weight], so no example's objective is below 0.
     """
     before = 0.0
     after = 0.0

@@ -197,6 +197,11 @@ class Verdict:
         return f"{self.predictor}: {self.sentence}" if self.predictor else self.sentence
 
     @property
+    def after(self) -> str:
+        """The question after which the predictor began anew, or the step where no run knows that."""
+        return self.heard or f"step {self.anew}"
+
+    @property
     def sentence(self) -> str:
         """What to do first, since when, and the numbers: 25 words at most; `details` has the rest."""
         lately = None if self.lately is None else Came(*self.lately)
@@ -216,8 +221,7 @@ class Verdict:
         if self.state == DOUBTFUL and self.evidence in (OF_OBJECTS, OF_CLASSES):
             told = f"Look at the source{since}: {OF_WHAT[self.evidence]} are not like before."
         if self.state == CHANGED and (self.anew or 0) >= (self.since or 1):
-            after = self.heard or f"step {self.anew}"
-            told = f"Rely on it only after {after}, where it began anew. Changed{since}{numbers}."
+            told = f"Rely on it only after {self.after}, where it began anew. Changed{since}{numbers}."
             told = told.replace("the last ", "")
         advice = self.advice
         if self.state == CHANGED and not self.anew and lately is not None and lately.better:

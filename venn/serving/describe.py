@@ -81,7 +81,7 @@ def openapi(name: str, example: Mapping[str, Any], root: str, series: bool = Fal
                                                      "/answer.", "200 409 413 422 429 503")},
         f"/v2/models/{name}": {"get": _read("What the protocol says of the model", "200")},
         "/v2/health/live": {"get": _read("Whether the server answers", "200")},
-        "/v2/health/ready": {"get": _read("Whether the journal is read; nobody is refused", "200 503")},
+        "/v2/health/ready": {"get": _read("Whether the journal is read", "200 503")},
     }  # fmt: skip
     return {
         "openapi": "3.1.0",

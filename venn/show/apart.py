@@ -235,7 +235,7 @@ class WebProcess:
     ) -> Iterator[int]:  # fmt: skip
         """Serve an app while the block lasts, as `venn.show.server.serving` does, and with its options; give the port.
 
-        Where no other process serves a thread of this one does it, and says so; or it says why nobody can.
+        Where no other process serves, a thread of this one does, and says so; or it says why nobody can.
         """
         guard: dict[str, Any] = {"allowed": list(allowed), "token": token, "unguarded": unguarded}
         Door(host, port, **guard)  # an error before anybody listens

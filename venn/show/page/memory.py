@@ -144,7 +144,7 @@ def named(run: FollowedRun, verdict: Verdict) -> dict[str, str]:
     before = run.before(verdict.predictor)
     came = None if verdict.anew is None else run.answers.get(verdict.anew - before)
     if came is not None and came.time:
-        found[f"after {verdict.heard}"] = f"after {when(came.time, 'minute')} (question {came.asked:,})"
+        found[f"after {verdict.after}"] = f"after {when(came.time, 'minute')} (question {came.asked:,})"
     return found
 
 
